@@ -25,7 +25,7 @@ from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import mechanisms, renamed
-from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 
 Output = pytest.CaptureFixture[str]
 
@@ -34,6 +34,7 @@ TABLE_1 = {"users": 100, "records": 4000, "user_rate": 0.05, "record_rate": 0.2,
 SMALL = {"users": 10, "records": 50, "user_rate": 0.5, "record_rate": 0.2, "local_steps": 2}
 NEEDED: dict[str, dict[str, Any]] = {
     "dp-fedavg": {"clients": 100},
+    "dp-fedavg-two-sided": {"clients": 100},
     "dp-normfedavg": {"clients": 100},
     "dp-fedavg-record": SMALL,
     "dp-fedsgd": {"users": 10, "records": 50, "user_rate": 0.5},
@@ -486,7 +487,7 @@ def test_constants_are_the_packages(capsys: Output, statement: str) -> None:
     symbol, values = CONSTANTS[statement]
     budget = ("--epsilon", "5", "--delta", "1e-6")
     document = answered(capsys, "constant", statement, *arguments(values), *budget)
-    found = privacy.constant(statement, epsilon=5, delta=1e-6, **values)
+    found = constant(statement, epsilon=5, delta=1e-6, **values)
     assert document[symbol] == document["high"] == found.value
     assert document["low"] == found.low
     assert document["low"] <= document["high"]
@@ -621,7 +622,10 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--format", "yaml"), "unknown format 'yaml'"),
         ((*RUN, "--delta", "1e-5", "--output", "/dev/null/file.json"), "'/dev/null' is a file, not a folder"),
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
-        (("account", "--algorithm", "dp-fedav", "--delta", "1e-5"), "did you mean 'dp-fedavg' or 'dp-fedavg-record'?"),
+        (
+            ("account", "--algorithm", "dp-fedav", "--delta", "1e-5"),
+            "did you mean 'dp-fedavg' or 'dp-fedavg-record' or 'dp-fedavg-two-sided'?",
+        ),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
         (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),
         (("account", "--algorithm", "dp-norm-ec", "--noise-multiplier", "9", "--delta", "1e-5"), "needs --rounds"),

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory import durations, statements
+from dpfl_theory import statements
 from dpfl_theory.checks.runner import checks_of, expected_seconds, plan
 from dpfl_theory.errors import InputError
 from dpfl_theory.reproduce import order_of
+from dpfl_theory.runtime import durations
 from dpfl_theory.validation import available, load
 from dpfl_theory.validation.tasks import seconds_of, together
 

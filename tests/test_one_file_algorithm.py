@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,8 @@ from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.core import Expected, Experiment, Hypothesis, Sides, Source, Statement, Symbol, checks
+from dpfl_theory.descriptions import user_files
+from dpfl_theory.descriptions.user_files import resolved
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import get
 from dpfl_theory.problems import make
@@ -27,14 +30,15 @@ PROBLEM = make("quadratic", clients=4, dimension=3, seed=1)
 
 
 @pytest.fixture(autouse=True)
-def only_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def only_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Registered algorithms are forgotten after each test."""
-    monkeypatch.setattr(descriptions, "_REGISTERED", {})
-    monkeypatch.setattr(descriptions, "_FILES", {})
+    monkeypatch.setattr(user_files, "_FILES", {})
+    yield
+    descriptions.REGISTERED.clear()
 
 
 def fedprox() -> Any:
-    return descriptions.from_handle(NAMED)
+    return user_files.from_handle(NAMED)
 
 
 def oracle(eta: float, mu: float, E: int, beta: float, C: float, rounds: int) -> Any:
@@ -121,7 +125,7 @@ def test_conform() -> None:
 def test_privacy(capsys: pytest.CaptureFixture[str]) -> None:
     """The accounting is that of DP-FedAvg with the same messages, and the search space knows the certified noise."""
     setting: Any = {"clients": 40, "cohort": 8, "sampling": "fixed", "noise_multiplier": 5.0, "rounds": 12}
-    assert get(NAMED)(**setting).event() == get("dp-fedavg")(**setting).event()
+    assert get(resolved(NAMED))(**setting).event() == get("dp-fedavg")(**setting).event()
     words = [f"--{name.replace('_', '-')}={value}" for name, value in setting.items()]
     assert main(["privacy", "account", "--algorithm", NAMED, *words, "--delta", "1e-5", "--format", "json"]) == 0
     assert json.loads(capsys.readouterr().out)["mechanism"]["algorithm"] == "dp-fedprox"

@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory import privacy
 from dpfl_theory.kernels import threads
 from dpfl_theory.privacy.pld import epsilon_limits
-from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 from dpfl_theory.validation import Context
 
 
@@ -37,7 +37,7 @@ def mechanism(statement: str, **parameters: Any) -> privacy.Mechanism:
 
 def limits(statement: str, epsilon: float, delta: float, **parameters: Any) -> dict[str, float]:
     """The constant's limits: ``high`` is certified to be enough, nothing below ``low`` is."""
-    found = privacy.constant(statement, epsilon=epsilon, delta=delta, **parameters)
+    found = constant(statement, epsilon=epsilon, delta=delta, **parameters)
     return {"epsilon": epsilon, "delta": delta, "low": found.low, "high": found.value, "u": found.range_ratio}
 
 

@@ -23,6 +23,7 @@ from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, 
 from dpfl_theory.privacy.mechanisms.base import OF
 from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_limits
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
+from dpfl_theory.statements.noise_constants import constant as constant_of
 
 __all__ = ["commands"]
 
@@ -272,7 +273,7 @@ def constant(
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
     with busy("constant"), within(parse_budget(budget)):
-        document = privacy.constant(id_, epsilon=e, delta=d, **chosen).document()
+        document = constant_of(id_, epsilon=e, delta=d, **chosen).document()
     document["assumed"] = _assumed(mechanism, {*_chosen(given), "multiplier_of"})
     warnings, symbol = list(meaningless_epsilon(e, mechanism.protects)), PRESCRIPTIONS[id_].symbol
     # The second key is the former name of the first.
@@ -318,6 +319,9 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
 
 def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> type[Mechanism]:
     """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
+    from dpfl_theory.descriptions.user_files import resolved
+
+    algorithm = resolved(algorithm)
     if algorithm not in RENAMED:
         kind: type[Mechanism] = get(algorithm)
         return kind

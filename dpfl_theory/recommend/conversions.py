@@ -13,7 +13,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import Document, Setting
 from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.statements.run_symbols import Run
-from dpfl_theory.statements.runs import run_symbols
+from dpfl_theory.statements.runs import completed, run_symbols
 
 __all__ = [
     *("AMONG_COHORTS", "MOST_ROUNDS", "RULED", "asks", "choice", "cohort_of", "differing", "hyperparameters_of"),
@@ -55,7 +55,7 @@ def asks(one: Tuned, before: Mapping[str, float] | None) -> Document:
     if declared.most_rounds is not None:
         at["rounds"] = min(at["rounds"], declared.most_rounds)
     run = run_of(one, at)
-    known = declared.completed(declared.given(run))
+    known = completed(declared, declared.given(run))
     found = {name: known[symbol] for name, symbol in declared.inputs.items()}
     return found | {
         name: min(found[name], limit)
@@ -81,7 +81,7 @@ def choice(name: str, setting: Setting, hyperparameters: Mapping[str, float]) ->
     assert rounds is not None
     given = declared.given(Run(hyperparameters, rounds, 1, 1))
     own: Any = setting
-    known = declared.completed({**own.symbols(), **{symbol: given[symbol] for symbol in declared.chosen}})
+    known = completed(declared, {**own.symbols(), **{symbol: given[symbol] for symbol in declared.chosen}})
     whole = {"rounds": int(rounds), "iterations": int(rounds)}
     found = {key: whole.get(key, known.get(symbol)) for key, symbol in declared.choice.items()}
     return {**({"statement": declared.choice_of} if declared.choice_of else {}), **found}

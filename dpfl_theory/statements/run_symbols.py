@@ -13,7 +13,6 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfl_theory.core import Statement
     from dpfl_theory.problems.base import Problem
 
 __all__ = ["NoiseFormula", "Run", "RunSymbols", "named"]
@@ -133,27 +132,3 @@ class RunSymbols:
             if value is not None:
                 found[name] = value
         return found
-
-    def values(self, run: Run) -> dict[str, float]:
-        """The given symbols, those that follow from the prescriptions, and the problem's constants."""
-        return self.completed(self.given(run) | self.constants(run))
-
-    def completed(self, known: Mapping[str, float]) -> dict[str, float]:
-        """These symbols, and those that follow from the prescriptions."""
-        from dpfl_theory.core.inverse import completed
-
-        return completed(_statements(self.prescribing), known, self.cancelled) if self.prescribing else dict(known)
-
-    def concerned(self) -> list[str]:
-        """The ids of the theorems and corollaries whose bounds concern the runs."""
-        from dpfl_theory.statements import all_statements
-
-        every = [s.id for s in all_statements() if s.sides is not None and s.kind in ("theorem", "corollary")]
-        own = [id_ for id_ in every if any(id_ == one or id_.startswith(one + ".") for one in self.bounds)]
-        return [id_ for id_ in own if id_ not in self.other_runs]
-
-
-def _statements(ids: tuple[str, ...]) -> tuple[Statement, ...]:
-    from dpfl_theory.statements import get
-
-    return tuple(map(get, ids))

@@ -20,7 +20,7 @@ from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.core import Statement
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.statements.run_symbols import Run
-from dpfl_theory.statements.runs import run_symbols
+from dpfl_theory.statements.runs import concerned, run_symbols, values_of
 from dpfl_theory.sweep.algorithms import Hyper
 
 __all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]
@@ -64,7 +64,7 @@ def spoken_of(name: str) -> list[str]:
     >>> spoken_of("scaffnew")
     ['hou2023.theorem1', 'hou2023.theorem1.sharpened']
     """
-    return run_symbols()[name].concerned() if name in run_symbols() else []
+    return concerned(run_symbols()[name]) if name in run_symbols() else []
 
 
 def refusal(id_: str, names: Sequence[str], every: int) -> str | None:
@@ -90,7 +90,7 @@ def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run:
     statement = statements.get(id_)
     rounds = int(run.configuration["rounds"])
     declared, at = run_symbols()[model.name], _run(problem, model, parameters, rounds)
-    values = declared.values(at)
+    values = values_of(declared, at)
     met, why = _hypotheses(statement, problem, values, declared.departure(at))
     try:
         lhs, rhs = linearise(statement, values)

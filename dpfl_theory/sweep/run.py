@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from dpfl_theory import __version__
 from dpfl_theory.console import Progress, as_options, print_message, time_left
-from dpfl_theory.descriptions import file_of
+from dpfl_theory.descriptions.user_files import file_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.cache import Store, reused
 from dpfl_theory.runtime.executor import run_pieces

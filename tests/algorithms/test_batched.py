@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -535,16 +536,16 @@ def test_division_by_the_number_that_took_part(problem: str) -> None:
 
 
 @pytest.fixture
-def own(monkeypatch: pytest.MonkeyPatch) -> Any:
+def own() -> Iterator[Any]:
     """The file of a user, which registers its algorithms."""
-    monkeypatch.setattr(descriptions, "_REGISTERED", {})
     path = Path(__file__).with_name("own_algorithms.py")
     spec = importlib.util.spec_from_file_location("own_algorithms_of_a_user", path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    return module
+    yield module
+    descriptions.REGISTERED.clear()
 
 
 OWN = {"lr": 0.1, "E": 3, "beta": 1.5, "C": 0.05, "sigma": 0.02}

@@ -62,12 +62,12 @@ def unsplit(jobs: int) -> list[str]:
 
 @pytest.fixture(autouse=True)
 def without_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In place of `processes.spread`, which `test_workers` runs: each piece of work as another process has it."""
+    """In place of `executor.spread`, which `test_workers` runs: each piece of work as another process has it."""
 
     def spread(work: Any, jobs: int, *_: Any, **__: Any) -> list[Any]:
         return [pickle.loads(pickle.dumps(piece))() for piece in work]
 
-    monkeypatch.setattr("dpfl_theory.checks.runner.spread", spread)
+    monkeypatch.setattr("dpfl_theory.runtime.executor.spread", spread)
 
 
 @functools.cache

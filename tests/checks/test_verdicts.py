@@ -216,7 +216,7 @@ def test_versions_leave_out_what_is_not_installed(monkeypatch: pytest.MonkeyPatc
             raise metadata.PackageNotFoundError(name)
         return "1.0"
 
-    monkeypatch.setattr(module.metadata, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     versions.cache_clear()
     try:
         found = versions()

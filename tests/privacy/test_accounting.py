@@ -12,7 +12,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import account, calibrate, constant, get, largest_rounds, sampling
+from dpfl_theory.privacy import account, calibrate, get, largest_rounds, sampling
 from dpfl_theory.privacy.accounting import largest
 from dpfl_theory.privacy.events import Release, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.gaussian import gaussian_delta
@@ -27,6 +27,7 @@ from dpfl_theory.privacy.tails import (
     SubstitutedUnit,
     SubstitutedUnitReversed,
 )
+from dpfl_theory.statements.noise_constants import constant
 
 PAIRS = {
     "plain": (lambda q, z: FullParticipation(z), lambda q: ([1.0], [1.0]), lambda q: ([1.0], [0.0])),

@@ -7,10 +7,10 @@ import math
 import pytest
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import calibrate, constant, get
+from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.pld import epsilon_high
-from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
+from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 
 DAS, ZHANG, HOU, SHULGIN = "das2022.theorem3", "zhang2021.theorem3.2", "hou2023.lemma1", "shulgin2025.noise"
 POISSON = {"clients": 60, "cohort": 6, "sampling": "poisson", "noise": "average"}

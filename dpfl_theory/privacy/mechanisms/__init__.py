@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpfl_theory.descriptions import algorithms, from_handle, handle, resolved
+from dpfl_theory.descriptions import algorithms
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
@@ -51,13 +51,13 @@ def _named(algorithm: Any) -> type[Mechanism]:
     own: dict[str, Any] = {name: getattr(algorithm, name) for name in ("name", "title", "source", "sigma_of")}
     kind, level = algorithm.mechanism(), algorithm.parameters.get("threshold")
     own["bound"] = "1" if level is None else level.symbol
-    own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (handle(algorithm), vars(self)))}
+    own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (algorithm.name, vars(self)))}
     return dataclass(frozen=True, kw_only=True)(type(algorithm.__name__, (kind,), own))
 
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Mechanism:
     """A mechanism that was sent to another process."""
-    found: Any = from_handle(algorithm)
+    found: Any = algorithms()[algorithm]
     return _named(found)(**values)
 
 
@@ -67,7 +67,6 @@ def get(name: str) -> Any:  # parameters differ from class to class
     >>> get("dp-fedavg").protects
     'client'
     """
-    name = resolved(name)
     known = mechanisms()
     if name in RENAMED:
         warnings.warn(renamed(name), FutureWarning, stacklevel=2)

@@ -160,12 +160,12 @@ class Das2022(Setting):
     def _document(self, theorem: Statement, at: dict[str, float]) -> Document:
         from dpfl_theory.recommend.evaluate import cite, failures, prescribed
         from dpfl_theory.statements import get
-        from dpfl_theory.statements.runs import run_symbols
+        from dpfl_theory.statements.runs import completed, run_symbols
 
         again = prescribed(theorem, at)
         unmet = failures(theorem, at)
         found, bound, which = self.bound_at(theorem, at)
-        sigma = math.sqrt(run_symbols()[self.name].completed(at)["noise_variance"])
+        sigma = math.sqrt(completed(run_symbols()[self.name], at)["noise_variance"])
         vacuous = None if bound is None or unmet else bound >= self.trivial()[0]
         return {
             "eta": again["eta"],

@@ -38,10 +38,15 @@ def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
-    from dpfl_theory.statements.noise_constants import constant
+    from dpfl_theory.core.inverse import completed
+    from dpfl_theory.privacy import calibrate, get
 
     described = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}
-    q = constant("das2022.theorem3", epsilon=instance["epsilon"], delta=instance["delta"], **described).value
+    run = get("dp-fedavg")(**described)
+    z = calibrate(run, epsilon=instance["epsilon"], delta=instance["delta"])
+    noisy = {"noise_variance": run.with_(noise_multiplier=z).sigma(1.0)["sigma"] ** 2, "C": 1.0}
+    budget = {"K": instance["rounds"], "n": instance["clients"], "r": instance["cohort"]}
+    q = completed((THEOREM3,), {**noisy, **budget, "epsilon": instance["epsilon"], "delta": instance["delta"]})["q"]
     values = {"q": q, "d": instance["dimension"], "n": instance["clients"]}
     rho = evaluate_side(statement, "rhs", {**values, "delta": instance["delta"], "epsilon": instance["epsilon"]})
     return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})

@@ -11,7 +11,7 @@ from pydantic import create_model
 from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Parameter
-from dpfl_theory.descriptions import from_handle, handle
+from dpfl_theory.descriptions.user_files import from_handle, handle
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.tuned.described import scaled
