@@ -624,7 +624,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (
             ("account", "--algorithm", "dp-fedav", "--delta", "1e-5"),
-            "did you mean 'dp-fedavg' or 'dp-fedavg-record' or 'dp-fedavg-two-sided'?",
+            "'dp-fedavg-record' or 'dp-fedavg-two-sided'?",
         ),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
         (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),
