@@ -91,13 +91,15 @@ def parameter(
     optional: bool = False,
     free: bool = False,
     measured: str = "",
+    symbol: str = "",
 ) -> Any:
     """A field with the text of its command-line option and its allowed numbers (``NEEDS``) or words.
 
     free: a hyper-parameter that a rule may choose itself; other rules need it as an input. measured: the constant of a
-    problem that data give for it (a key of `constants_from_data.MEASURES`).
+    problem that data give for it (a key of `constants_from_data.MEASURES`). symbol: in the paper.
     """
     said = {"help": help_, "kind": kind, "choices": choices, "optional": optional, "free": free, "measured": measured}
+    said |= {"symbol": symbol}
     return field(default=default, metadata=said)
 
 
@@ -235,6 +237,11 @@ class Setting(ABC):
     def inputs(self) -> Document:
         """The given inputs as plain data."""
         return {name: getattr(self, name) for name in self.names() if getattr(self, name) is not None}
+
+    def symbols(self) -> dict[str, float]:
+        """The values of the paper's symbols that the inputs give."""
+        given = {f.metadata["symbol"]: getattr(self, f.name) for f in fields(self) if f.metadata["symbol"]}
+        return {name: value for name, value in given.items() if value is not None}
 
     def target_budget(self) -> tuple[float, float] | None:
         """epsilon and delta; None where the noise is given in another way."""

@@ -26,25 +26,28 @@ class Noble2022(Setting):
     power: ClassVar[int] = 1
     usual_constant: ClassVar[float | None] = 1.0
 
-    users: int = parameter("number of users M", "count", measured="clients")
-    records: int = parameter("records R of each user that enter training", "count", measured="records")
-    user_rate: float = parameter("share l of the users in a round", "share")
-    record_rate: float = parameter("share s of the records in a local step", "share")
+    users: int = parameter("number of users M", "count", measured="clients", symbol="M")
+    records: int = parameter("records R of each user that enter training", "count", measured="records", symbol="R")
+    user_rate: float = parameter("share l of the users in a round", "share", symbol="l")
+    record_rate: float = parameter("share s of the records in a local step", "share", symbol="s")
     dim: int = parameter("dimension d", "count", measured="dimension")
     smoothness: float = parameter(
-        "smoothness constant nu of every user's objective [F/X^2]", "positive", measured="largest smoothness"
+        "smoothness constant nu of every user's objective [F/X^2]",
+        "positive",
+        measured="largest smoothness",
+        symbol="nu",
     )
-    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance")
+    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance", symbol="D0")
     clip: float = parameter("clipping threshold C of one record's gradient [F/X]", "positive")
     gradient_variance: float = parameter(
         "variance varsigma^2 of one record's gradient [F^2/X^2]", "nonnegative", measured="gradient variance"
     )
-    local_steps: int | None = parameter("local steps K in a round", "count", free=True)
+    local_steps: int | None = parameter("local steps K in a round", "count", free=True, symbol="K")
     rounds: int | None = parameter(
-        "communication rounds T, without those that warm up control variates", "count", free=True
+        "communication rounds T, without those that warm up control variates", "count", free=True, symbol="T"
     )
-    epsilon: float = parameter("epsilon of the budget", "positive")
-    delta: float = parameter("delta of the budget", "probability")
+    epsilon: float = parameter("epsilon of the budget", "positive", symbol="epsilon")
+    delta: float = parameter("delta of the budget", "probability", symbol="delta")
     calibration: str = calibration()
     view: str = view("third-party")
     constant: float | None = parameter("constant of the noise, 1 by default", "positive", optional=True)
@@ -58,22 +61,8 @@ class Noble2022(Setting):
             )
 
     def symbols(self) -> dict[str, float]:
-        """The values of noble2022's symbols that the inputs give."""
-        given = {
-            "M": self.users,
-            "R": self.records,
-            "l": self.user_rate,
-            "s": self.record_rate,
-            "nu": self.smoothness,
-            "D0": self.distance,
-            "varsigma": math.sqrt(self.gradient_variance),
-            "K": self.local_steps,
-            "T": self.rounds,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "u": self.paper_constant(),
-        }
-        return {name: value for name, value in given.items() if value is not None}
+        own = {"varsigma": math.sqrt(self.gradient_variance), "u": self.paper_constant() or 1.0}
+        return {**super().symbols(), **own}
 
     def noise(self, T: int, K: int) -> float:
         """sigma_g, the noise of one local step over its sensitivity 2C/(sR), for T rounds of K local steps: the

@@ -42,23 +42,29 @@ class Das2022(Setting):
     certain: ClassVar[str] = theorem
     """The statement whose bound is used: the printed one, or its repair."""
 
-    clients: int = parameter("number of clients", "count", measured="clients")
-    cohort: float = parameter("clients in a round r, on average", "positive")
-    dim: int = parameter("dimension d", "count", measured="dimension")
+    clients: int = parameter("number of clients", "count", measured="clients", symbol="n")
+    cohort: float = parameter("clients in a round r, on average", "positive", symbol="r")
+    dim: int = parameter("dimension d", "count", measured="dimension", symbol="d")
     smoothness: float = parameter(
-        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+        "smoothness constant L of every client's objective [F/X^2]",
+        "positive",
+        measured="largest smoothness",
+        symbol="L",
     )
     lipschitz: float = parameter(
-        "Lipschitz constant G of every client's objective [F/X]", "positive", measured="lipschitz"
+        "Lipschitz constant G of every client's objective [F/X]", "positive", measured="lipschitz", symbol="G"
     )
-    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance")
+    distance: float = parameter("initial distance from the minimiser [X]", "positive", measured="distance", symbol="D")
     heterogeneity: float = parameter(
-        "mean of f_i(w*) - min f_i over the clients [F]", "nonnegative", measured="heterogeneity"
+        "mean of f_i(w*) - min f_i over the clients [F]", "nonnegative", measured="heterogeneity", symbol="Delta"
     )
-    local_steps: int | None = parameter("local steps E in a round", "count", free=True)
-    alpha: float | None = parameter("constant alpha >= 1 that lengthens the run", "positive", free=True)
+    local_steps: int | None = parameter("local steps E in a round", "count", free=True, symbol="E")
+    alpha: float | None = parameter("constant alpha >= 1 that lengthens the run", "positive", free=True, symbol="alpha")
     gamma: float | None = parameter(
-        "constant gamma that scales the run's length [F/X]; by default L times the distance", "positive", optional=True
+        "constant gamma that scales the run's length [F/X]; by default L times the distance",
+        "positive",
+        optional=True,
+        symbol="gamma",
     )
     rounds: int | None = parameter(
         "number of communication rounds; bound-optimal makes at most these", "count", optional=True
@@ -103,22 +109,7 @@ class Das2022(Setting):
         return released(self, found, printed)
 
     def symbols(self) -> dict[str, float]:
-        """The values of das2022's symbols that the inputs give."""
-        known = {
-            "rho": self.ratio(),
-            "n": self.clients,
-            "r": self.cohort,
-            "d": self.dim,
-            "E": self.local_steps,
-            "alpha": self.alpha,
-            "gamma": self.gamma,
-            "L": self.smoothness,
-            "G": self.lipschitz,
-            "D": self.distance,
-            "Delta": self.heterogeneity,
-            "kappa": excess(self.cohort, self.clients),
-        }
-        return {name: value for name, value in known.items() if value is not None}
+        return {**super().symbols(), "rho": self.ratio(), "kappa": excess(self.cohort, self.clients)}
 
     def printed(self) -> Document:
         from dpfl_theory.recommend.evaluate import failures, prescribed, rounded_up

@@ -41,28 +41,34 @@ class Zhang2021(Setting):
         "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is only that of this noise"
     )
 
-    clients: int = parameter("number of clients N", "count", measured="clients")
-    cohort: float = parameter("clients P in a round", "positive")
-    dim: int = parameter("dimension d", "count", measured="dimension")
+    clients: int = parameter("number of clients N", "count", measured="clients", symbol="N")
+    cohort: float = parameter("clients P in a round", "positive", symbol="P")
+    dim: int = parameter("dimension d", "count", measured="dimension", symbol="d")
     smoothness: float = parameter(
-        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+        "smoothness constant L of every client's objective [F/X^2]",
+        "positive",
+        measured="largest smoothness",
+        symbol="L",
     )
     lipschitz: float = parameter(
-        "bound G of the length of every stochastic gradient [F/X]", "positive", measured="lipschitz"
+        "bound G of the length of every stochastic gradient [F/X]", "positive", measured="lipschitz", symbol="G"
     )
-    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap")
+    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap", symbol="gap")
     dissimilarity: float = parameter(
-        "sigma_g, the largest ||grad f_i(x) - grad f(x)|| [F/X]", "nonnegative", measured="largest dissimilarity"
+        "sigma_g, the largest ||grad f_i(x) - grad f(x)|| [F/X]",
+        "nonnegative",
+        measured="largest dissimilarity",
+        symbol="sigma_g",
     )
     gradient_variance: float | None = parameter(
         "variance sigma_l^2 of a client's stochastic gradient [F^2/X^2]; 0, for full gradients, by default",
         "nonnegative",
         optional=True,
     )
-    local_steps: int | None = parameter("local steps Q in a round", "count", free=True)
-    rounds: int | None = parameter("communication rounds T", "count", free=True)
-    epsilon: float = parameter("epsilon of the budget", "positive")
-    delta: float = parameter("delta of the budget", "probability")
+    local_steps: int | None = parameter("local steps Q in a round", "count", free=True, symbol="Q")
+    rounds: int | None = parameter("communication rounds T", "count", free=True, symbol="T")
+    epsilon: float = parameter("epsilon of the budget", "positive", symbol="epsilon")
+    delta: float = parameter("delta of the budget", "probability", symbol="delta")
     calibration: str = calibration("paper")
     relation: str = relation("zero-out", "replace")
     view: str = view("third-party")
@@ -90,23 +96,8 @@ class Zhang2021(Setting):
         return run.with_(noise_multiplier=run.multiplier(average, found["c"]))  # type: ignore[no-any-return]
 
     def symbols(self) -> dict[str, float]:
-        """The values of zhang2021's symbols that the inputs give."""
-        known = {
-            "N": self.clients,
-            "P": self.cohort,
-            "d": self.dim,
-            "L": self.smoothness,
-            "G": self.lipschitz,
-            "c_prime": self.lipschitz,
-            "gap": self.gap,
-            "sigma_g": self.dissimilarity,
-            "sigma_l": math.sqrt(self.gradient_variance or 0.0),
-            "Q": self.local_steps,
-            "T": self.rounds,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-        }
-        return {name: value for name, value in known.items() if value is not None}
+        sigma_l = math.sqrt(self.gradient_variance or 0.0)
+        return {**super().symbols(), "c_prime": self.lipschitz, "sigma_l": sigma_l}
 
     def local_step(self, T: int, Q: int) -> float:
         """1/(sqrt(T) Q L), from Section 3.1."""

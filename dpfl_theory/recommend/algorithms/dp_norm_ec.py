@@ -40,21 +40,29 @@ class Shulgin2025(Setting):
     usual_constant: ClassVar[float | None] = 4.0
     speaks_of_noise: ClassVar[str] = "sigma is a symbol of Theorem 2: its bound is that of this noise"
 
-    clients: int = parameter("number of clients", "count", measured="clients")
-    dim: int = parameter("dimension d", "count", measured="dimension")
-    smoothness: float = parameter("smoothness constant L of f [F/X^2]", "positive", measured="smoothness")
+    clients: int = parameter("number of clients", "count", measured="clients", symbol="n")
+    dim: int = parameter("dimension d", "count", measured="dimension", symbol="d")
+    smoothness: float = parameter("smoothness constant L of f [F/X^2]", "positive", measured="smoothness", symbol="L")
     smoothness_max: float = parameter(
-        "largest smoothness constant of the clients' objectives [F/X^2]", "positive", measured="largest smoothness"
+        "largest smoothness constant of the clients' objectives [F/X^2]",
+        "positive",
+        measured="largest smoothness",
+        symbol="L_max",
     )
-    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap")
+    gap: float = parameter("f(x_0) - inf f [F]", "positive", measured="gap", symbol="gap")
     residual: float = parameter(
-        "R = max_i ||grad f_i(x_0) - v_i|| of the first memories v_i [F/X]", "positive", measured="first gradient"
+        "R = max_i ||grad f_i(x_0) - v_i|| of the first memories v_i [F/X]",
+        "positive",
+        measured="first gradient",
+        symbol="R",
     )
-    alpha: float | None = parameter("smoothing alpha of the normalisation [F/X]", "nonnegative", free=True)
+    alpha: float | None = parameter(
+        "smoothing alpha of the normalisation [F/X]", "nonnegative", free=True, symbol="alpha"
+    )
     beta_0: float | None = parameter("step of the memories times the rounds, beta_0 [F/X]", "positive", optional=True)
     rounds: int | None = parameter("number of communication rounds", "count", optional=True)
-    epsilon: float = parameter("epsilon of the budget", "positive")
-    delta: float = parameter("delta of the budget", "probability")
+    epsilon: float = parameter("epsilon of the budget", "positive", symbol="epsilon")
+    delta: float = parameter("delta of the budget", "probability", symbol="delta")
     calibration: str = calibration()
     relation: str = relation("zero-out", "replace")
     view: str = view("server")
@@ -86,20 +94,7 @@ class Shulgin2025(Setting):
         return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], 1.0))  # type: ignore[no-any-return]
 
     def symbols(self) -> dict[str, float]:
-        """The values of shulgin2025's symbols that the inputs give."""
-        known = {
-            "n": self.clients,
-            "d": self.dim,
-            "L": self.smoothness,
-            "L_max": self.smoothness_max,
-            "gap": self.gap,
-            "R": self.residual,
-            "alpha": self.alpha,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "c": self.hidden_constant(),
-        }
-        return {name: value for name, value in known.items() if value is not None}
+        return {**super().symbols(), "c": self.hidden_constant()}
 
     def printed(self) -> Document:
         from dpfl_theory.recommend.evaluate import cite, value

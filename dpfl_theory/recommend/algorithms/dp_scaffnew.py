@@ -32,30 +32,38 @@ class Hou2023(Setting):
         "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the value that gives this noise"
     )
 
-    clients: int = parameter("number of clients N", "count", measured="clients")
-    dim: int = parameter("dimension d", "count", measured="dimension")
+    clients: int = parameter("number of clients N", "count", measured="clients", symbol="N")
+    dim: int = parameter("dimension d", "count", measured="dimension", symbol="d")
     smoothness: float = parameter(
-        "smoothness constant L of every client's objective [F/X^2]", "positive", measured="largest smoothness"
+        "smoothness constant L of every client's objective [F/X^2]",
+        "positive",
+        measured="largest smoothness",
+        symbol="L",
     )
     strong_convexity: float = parameter(
-        "strong convexity constant mu of every client's objective [F/X^2]", "positive", measured="strong convexity"
+        "strong convexity constant mu of every client's objective [F/X^2]",
+        "positive",
+        measured="strong convexity",
+        symbol="mu",
     )
     distance: float = parameter(
         "initial distance ||x_0 - x*|| of the vectors of all clients, stacked [X]",
         "nonnegative",
         measured="stacked distance",
+        symbol="D",
     )
     gradient_norm_at_optimum: float = parameter(
         "norm ||h*|| of the clients' gradients at x*, stacked [F/X]; the first shifts are 0",
         "nonnegative",
         measured="stacked gradient at the minimiser",
+        symbol="H",
     )
-    clip: float = parameter("clipping threshold C of the differences that clients send [X]", "positive")
-    epsilon: float = parameter("epsilon of the budget", "positive")
-    delta: float = parameter("delta of the budget", "probability")
+    clip: float = parameter("clipping threshold C of the differences that clients send [X]", "positive", symbol="C")
+    epsilon: float = parameter("epsilon of the budget", "positive", symbol="epsilon")
+    delta: float = parameter("delta of the budget", "probability", symbol="delta")
     calibration: str = calibration()
     relation: str = relation("zero-out", "replace")
-    constant: float | None = parameter("constant v of Lemma 1's noise", "positive", optional=True)
+    constant: float | None = parameter("constant v of Lemma 1's noise", "positive", optional=True, symbol="v")
 
     @classmethod
     def undecided(cls, given: Mapping[str, Any]) -> list[str]:
@@ -74,22 +82,6 @@ class Hou2023(Setting):
             yield self.refused(
                 "distance", "with zero gradients at x* the start is the minimum", "give a positive distance"
             )
-
-    def symbols(self) -> dict[str, float]:
-        """The values of hou2023's symbols that the inputs give."""
-        known = {
-            "L": self.smoothness,
-            "mu": self.strong_convexity,
-            "N": self.clients,
-            "d": self.dim,
-            "C": self.clip,
-            "v": self.constant,
-            "epsilon": self.epsilon,
-            "delta": self.delta,
-            "D": self.distance,
-            "H": self.gradient_norm_at_optimum,
-        }
-        return {name: value for name, value in known.items() if value is not None}
 
     def psi(self, eta: float, p: float) -> float:
         """psi_0 = ||x_0 - x*||^2 + (eta^2/p^2) ||h*||^2 [X^2]."""

@@ -45,6 +45,7 @@ class Noble2022Scaffold(Noble2022):
         "positive",
         optional=True,
         measured="strong convexity",
+        symbol="mu",
     )
 
     def contradictions(self) -> Iterator[str]:
@@ -55,10 +56,6 @@ class Noble2022Scaffold(Noble2022):
                 "no function allows that: give mu <= nu",
             )
         yield from super().contradictions()
-
-    def symbols(self) -> dict[str, float]:
-        mu = self.strong_convexity
-        return {**super().symbols(), **({} if mu is None else {"mu": mu})}
 
     def printed(self) -> Document:
         from dpfl_theory.statements import get
@@ -71,7 +68,8 @@ class Noble2022Scaffold(Noble2022):
         if "eta_l" not in choice:
             return super().at(choice)
         T, K = int(choice["rounds"]), int(choice["local_steps"])
-        known = {**super().symbols(), "T": T, "K": K, "Sigma": self.sigma(T, K)}  # the convex case, which has no mu
+        known = {**self.symbols(), "T": T, "K": K, "Sigma": self.sigma(T, K)}
+        known.pop("mu", None)  # of the convex case
         eta_g, eta_l = choice["eta_g"], choice["eta_l"]
         return {**known, "eta_g": eta_g, "eta_l": eta_l, "eta": K * eta_l * eta_g}
 
