@@ -48,6 +48,6 @@ def register(algorithm: type[Algorithm]) -> type[Algorithm]:
     Raises InputError where the name is empty or taken by another algorithm of this package.
     """
     if not algorithm.name or algorithm.name in _own():
-        raise InputError(f"the algorithm's name is {algorithm.name!r}: give a new one, as the class attribute `name`")
+        raise InputError(f"the algorithm's name is {algorithm.name!r}: give its class a name of its own")
     REGISTERED[algorithm.name] = algorithm
     return algorithm

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpfl_theory.descriptions import algorithms
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
@@ -31,6 +30,8 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     >>> sorted(mechanisms())[:3]
     ['dp-clip21', 'dp-distributed-gd', 'dp-fedavg']
     """
+    from dpfl_theory.descriptions import algorithms  # here: a mechanism by itself rests on no algorithm
+
     known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.mechanism() is not None]
     named = {one.name: _named(one) for one in known}
     return dict(sorted({**_own(), **named}.items()))
@@ -57,6 +58,8 @@ def _named(algorithm: Any) -> type[Mechanism]:
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Mechanism:
     """A mechanism that was sent to another process."""
+    from dpfl_theory.descriptions import algorithms
+
     found: Any = algorithms()[algorithm]
     return _named(found)(**values)
 

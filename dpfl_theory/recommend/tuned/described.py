@@ -47,10 +47,12 @@ class Described(Tuned):
 
     def run(self, values: Values) -> Algorithm:
         """The algorithm with these values, without its noise."""
-        run = self.kind()
-        for name, parameter in self.searched.items():
-            if name in values:
-                setattr(run, name, scaled(run, parameter, self.scales, values[name]))
+        run, noise = self.kind(), self.kind.noise_parameter()
+        ordered = sorted(self.kind.parameters.items(), key=lambda item: not item[1].shared)
+        for name, parameter in ordered:
+            multiple = values.get(name, None if name in self.searched else parameter.default)
+            if name != noise and multiple is not None:
+                setattr(run, name, scaled(run, parameter, self.scales, multiple))
         return run
 
     @property
