@@ -30,7 +30,7 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     >>> sorted(mechanisms())[:3]
     ['dp-clip21', 'dp-distributed-gd', 'dp-fedavg']
     """
-    from dpfl_theory.descriptions import algorithms  # here: a mechanism by itself rests on no algorithm
+    from dpfl_theory.descriptions import algorithms  # here: a mechanism by itself depends on no algorithm
 
     known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.mechanism() is not None]
     named = {one.name: _named(one) for one in known}
