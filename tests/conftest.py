@@ -26,6 +26,7 @@ settings.register_profile("explore", deadline=None, max_examples=500, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
 pytest_plugins = ["pytester"]  # for the tests of the plugin
+collect_ignore = ["algorithms/own_algorithms.py"]  # registers a user's algorithms, where a test runs it
 
 # Tests compute everything; the tests of the store name their own store.
 os.environ["DPFL_THEORY_STORE"] = "off"
