@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["NOISE_MULTIPLIER", "Algorithm", "Fault", "PlainGradient", "Reading", "Setting", "fault", "with_number"]
+__all__ = ["Algorithm", "Fault", "PlainGradient", "Reading", "Setting", "fault", "with_number"]
 
 NOISE_MULTIPLIER = Parameter(
     "noise_multiplier",
