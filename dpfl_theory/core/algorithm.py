@@ -175,6 +175,18 @@ class Algorithm:
         return found | ({"noise_multiplier": "noise_multiplier"} if cls.protects else {})
 
     @classmethod
+    def without_noise(cls) -> dict[str, Parameter]:
+        """The parameters but the noise, by attribute; those that others are relative to come first."""
+        found = {name: p for name, p in cls.parameters.items() if name != cls.noise_parameter()}
+        return dict(sorted(found.items(), key=lambda item: not item[1].shared))
+
+    @classmethod
+    def from_symbols(cls, values: Mapping[str, Any]) -> Self:
+        """The algorithm with values by symbol, as plain counts where they are counts; other names are left out."""
+        own = {p.symbol: p for p in cls.parameters.values()}
+        return cls(**{n: int(v) if own[n].kind == "count" else v for n, v in values.items() if n in own})
+
+    @classmethod
     def with_parts(cls, parts: Mapping[str, Callable[..., Any]]) -> type[Self]:
         """The algorithm with some parts of its round replaced. It has a fused form only where the parts bring one.
 

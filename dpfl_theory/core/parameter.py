@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["KINDS", "Parameter", "Range", "Scale"]
+__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Parameter", "Range", "Scale"]
 
 KINDS = ("positive", "nonnegative", "count", "share")
 """The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, or in (0, 1]."""
@@ -25,6 +25,10 @@ class Scale:
 
     text: str
     of: Callable[[Any, Any], float]
+
+
+INVERSE_SMOOTHNESS = Scale("1/L", lambda a, problem: 1.0 / problem.L)
+"""The scale of step sizes."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,15 @@ class Parameter:
     def names(self) -> tuple[str, ...]:
         """The symbol and the other names."""
         return (self.symbol, *self.aliases)
+
+    def value(self, run: Any, scales: Any, multiple: float) -> float:
+        """A multiple of its scale, for a run whose earlier parameters are set."""
+        found = multiple if self.scale is None else multiple * self.scale.of(run, scales)
+        return int(found) if self.kind == "count" else found
+
+    def multiple(self, run: Any, scales: Any, value: float) -> float:
+        """The inverse of `value`."""
+        return value if self.scale is None else value / self.scale.of(run, scales)
 
     def fits(self, value: float) -> bool:
         """Whether it may take this value.

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
-from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
 
 __all__ = ["ALGORITHMS", "Clip21", "ErrorFeedback", "NormEC"]
@@ -114,7 +114,7 @@ class Clip21(ErrorFeedback):
     step = Parameter(
         *("gamma", "step", "X^2/F"),
         aliases=("step", "lr", "learning_rate", "eta"),
-        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        scale=INVERSE_SMOOTHNESS,
         search=Range((1e-3, 100.0)),
         trials=(0.2, 0.35),
     )

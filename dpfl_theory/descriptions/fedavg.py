@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, Setting, fault
-from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
 from dpfl_theory.descriptions.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, over_cohort
 from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
@@ -33,7 +33,7 @@ class FedAvg(Averaging):
     local_step = Parameter(
         *("eta", "local step", "X^2/F"),
         aliases=("local_step", "lr", "learning_rate", "eta_l"),
-        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        scale=INVERSE_SMOOTHNESS,
         search=Range((1e-3, 2.0)),
         trials=(0.1, 0.25),
     )
@@ -149,8 +149,8 @@ class DPNormFedAvg(DPFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        alike = {"normalised in place of clipped", *(one.name for one in CLIPPED_DIFFERENCES)}
-        return (*NORMALISING, *(one for one in super().faults() if one.name not in alike))
+        inapplicable = {"normalised in place of clipped", *(one.name for one in CLIPPED_DIFFERENCES)}
+        return (*NORMALISING, *(one for one in super().faults() if one.name not in inapplicable))
 
 
 ALGORITHMS = (FedAvg, DPFedAvg, DPNormFedAvg)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
-from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
 
 __all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew"]
@@ -52,7 +52,7 @@ class ScaffNew(Algorithm):
     step = Parameter(
         *("eta", "step", "X^2/F"),
         aliases=("step", "lr", "learning_rate"),
-        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        scale=INVERSE_SMOOTHNESS,
         search=Range((1e-3, 2.0)),
         trials=(0.1, 0.25),
     )

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.core.algorithm import Fault, Reading
-from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.core.parameter import Range
 from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.descriptions.faults.averaging import over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 
 __all__ = ["ALGORITHMS", "Scaffold", "Trained"]
 
@@ -55,26 +56,13 @@ class Scaffold(Averaging):
         ),
     )
 
-    local_step = Parameter(
-        *("eta_l", "local step", "X^2/F"),
-        aliases=("local_step", "lr", "learning_rate", "eta"),
-        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
-        search=Range((1e-3, 2.0)),
-        trials=(0.1, 0.25),
-    )
-    global_step = Parameter(
-        *("eta_g", "global step"),
-        aliases=("global_step", "server_lr", "beta"),
-        search=Range((0.1, 10.0)),
-        trials=(1.0, 1.5),
-    )
-    local_steps = Parameter(
-        *("K", "local steps"),
-        kind="count",
+    local_step = TwoSidedFedAvg.local_step
+    global_step = replace(TwoSidedFedAvg.global_step, search=Range((0.1, 10.0)))
+    local_steps = replace(
+        TwoSidedFedAvg.local_steps,
+        symbol="K",
         aliases=("local_steps", "epochs", "E", "Q"),
         search=Range((1, 4, 16), between=False),
-        trials=(3, 1),
-        shared=True,
     )
 
     def fused(self, cohort: Any) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, fault
-from dpfl_theory.core.parameter import Parameter, Range, Scale
+from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
 from dpfl_theory.descriptions.faults.averaging import AVERAGING, CLIPPING, LOCAL, over_cohort
 from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
@@ -57,7 +57,7 @@ class TwoSidedFedAvg(Averaging):
     local_step = Parameter(
         *("eta_l", "local step", "X^2/F"),
         aliases=("local_step", "lr", "learning_rate", "eta"),
-        scale=Scale("1/L", lambda a, problem: 1.0 / problem.L),
+        scale=INVERSE_SMOOTHNESS,
         search=Range((1e-3, 2.0)),
         trials=(0.1, 0.25),
     )

@@ -30,19 +30,19 @@ def _in_place() -> Iterator[Fault]:
     where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
     or the client's start."""
     bases: tuple[tuple[str, Callable[[Any, Any, Any], Any]], ...] = (
-        ("so that its update is zero", lambda w, begun, y: y),
-        ("and its update is its difference from the round's start", lambda w, begun, y: w),
-        ("and its update is its difference from the end of the client before it", lambda w, begun, y: begun),
+        ("so that its update is zero", lambda w, start, y: y),
+        ("and its update is its difference from the round's start", lambda w, start, y: w),
+        ("and its update is its difference from the end of the client before it", lambda w, start, y: start),
     )
 
     def chained(base: Callable[[Any, Any, Any], Any]) -> Part:
         def updates(a: Any, o: Any, w: Any, members: Any) -> _Chain:
-            found, begun = _Chain(), w
+            found, start = _Chain(), w
             for i in members:
-                y = a.local(o, begun, i)
-                found.append(a.update(o, base(w, begun, y), y))
-                begun = y
-            found.last = begun
+                y = a.local(o, start, i)
+                found.append(a.update(o, base(w, start, y), y))
+                start = y
+            found.last = start
             return found
 
         return updates

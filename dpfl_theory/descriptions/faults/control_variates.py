@@ -127,7 +127,7 @@ def damped() -> Iterator[Fault]:
         )
 
 
-def begun(c: bool, own: bool) -> Part:
+def first_controls(c: bool, own: bool) -> Part:
     """Control variates that start at the server's vector: the server's, and those of all clients."""
     return lambda a, o, w: (w if c else o.zero, o.each(o.everyone, lambda i: w if own else o.zero))
 
@@ -215,7 +215,7 @@ FAULTS = (
         "rounds",
         "control",
         seen="NIID-Bench, issue 8",
-        initial=begun(c=True, own=True),
+        initial=first_controls(c=True, own=True),
     ),
     *(
         fault(
@@ -227,8 +227,8 @@ FAULTS = (
             round=when_first_met,
         )
         for words, begin in (
-            ("", begun(c=False, own=False)),
-            (", and the server's at those of the first round", begun(c=True, own=False)),
+            ("", first_controls(c=False, own=False)),
+            (", and the server's at those of the first round", first_controls(c=True, own=False)),
         )
     ),
     fault(

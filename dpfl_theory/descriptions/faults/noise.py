@@ -14,7 +14,7 @@ __all__ = ["NOISE"]
 
 def noisy(
     name: str,
-    told: str,
+    description: str,
     role: str,
     deviation: Callable[[Any, Any, int], float],
     private: bool = False,
@@ -24,17 +24,20 @@ def noisy(
     the noise, or the clients draw it, so that |S| noises add up."""
     by_clients = gaussian(lambda a, o, s: deviation(a, o, s) * (s / o.expected) ** 0.5)
     one, other = (
-        fault(name, told, role, private=private, once=once, noise=noise) for noise in (gaussian(deviation), by_clients)
+        fault(name, description, role, private=private, once=once, noise=noise)
+        for noise in (gaussian(deviation), by_clients)
     )
     return one, other
 
 
 def sent(
-    name: str, told: str, role: str, deviation: Callable[[Any, Any], float], private: bool = False
+    name: str, description: str, role: str, deviation: Callable[[Any, Any], float], private: bool = False
 ) -> tuple[Fault]:
     """A mistake in the standard deviation of the noise in one message, |S| of which are added up and divided by r."""
     return (
-        fault(name, told, role, "", private, noise=gaussian(lambda a, o, s: deviation(a, o) * s**0.5 / o.expected)),
+        fault(
+            name, description, role, "", private, noise=gaussian(lambda a, o, s: deviation(a, o) * s**0.5 / o.expected)
+        ),
     )
 
 

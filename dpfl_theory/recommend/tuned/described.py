@@ -15,13 +15,7 @@ from dpfl_theory.privacy import Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
 
-__all__ = ["Described", "scaled"]
-
-
-def scaled(run: Algorithm, parameter: Parameter, problem: Any, multiple: float) -> float:
-    """A multiple of a parameter's scale, for a run whose earlier parameters are set."""
-    value = multiple if parameter.scale is None else multiple * parameter.scale.of(run, problem)
-    return int(value) if parameter.kind == "count" else value
+__all__ = ["Described"]
 
 
 class Described(Tuned):
@@ -35,9 +29,8 @@ class Described(Tuned):
 
     @property
     def searched(self) -> dict[str, Parameter]:
-        """The parameters that have axes, by attribute; those that others are relative to come first."""
-        found = {name: p for name, p in self.kind.parameters.items() if p.search is not None}
-        return dict(sorted(found.items(), key=lambda item: not item[1].shared))
+        """The parameters that have axes, by attribute."""
+        return {name: p for name, p in self.kind.without_noise().items() if p.search is not None}
 
     def free(self) -> Sequence[Axis]:
         axes = {n: Axis(n, p.search.values, p.search.between, p.shared) for n, p in self.searched.items() if p.search}
@@ -47,12 +40,11 @@ class Described(Tuned):
 
     def run(self, values: Values) -> Algorithm:
         """The algorithm with these values, without its noise."""
-        run, noise = self.kind(), self.kind.noise_parameter()
-        ordered = sorted(self.kind.parameters.items(), key=lambda item: not item[1].shared)
-        for name, parameter in ordered:
-            multiple = values.get(name, None if name in self.searched else parameter.default)
-            if name != noise and multiple is not None:
-                setattr(run, name, scaled(run, parameter, self.scales, multiple))
+        run = self.kind()
+        for name, parameter in self.kind.without_noise().items():
+            multiple = values.get(name, parameter.default if parameter.search is None else None)
+            if multiple is not None:
+                setattr(run, name, parameter.value(run, self.scales, multiple))
         return run
 
     @property
@@ -88,17 +80,12 @@ class Described(Tuned):
         for name, parameter in self.searched.items():
             value = hyperparameters[parameter.symbol]
             setattr(run, name, value)
-            found[name] = value if parameter.scale is None else value / parameter.scale.of(run, self.scales)
+            found[name] = parameter.multiple(run, self.scales, value)
         return {**found, "rounds": hyperparameters[self.kind.rounds] * run.communications()}
 
     def configured(self, replicates: Mapping[str, Any]) -> Algorithm:
         """The algorithm with these hyper-parameters; those that replicates share are numbers."""
-        own = {p.symbol: a for a, p in self.kind.parameters.items()}
-        values = {own[n]: v for n, v in replicates.items() if n in own}
-        run = self.kind()
-        for name, value in values.items():
-            setattr(run, name, int(value) if self.kind.parameters[name].kind == "count" else value)
-        return run
+        return self.kind.from_symbols(replicates)
 
     def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
         return simulation(self.configured(replicates).under(self.setting(1)), self.cohort)

@@ -137,7 +137,7 @@ class RecordLevel(Described):
         return found if share == 1.0 and "share" not in self.searched else {**found, "share": share}
 
     def configured(self, replicates: Mapping[str, Any]) -> Algorithm:
-        run = super().configured({n: v for n, v in replicates.items() if n != "warm_start"})
+        run = super().configured(replicates)
         run.warm_start = int(replicates.get("warm_start", 0))  # type: ignore[attr-defined]
         return run
 

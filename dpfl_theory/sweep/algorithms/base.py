@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.schemas.models import Model, NonNegative, Positive, Probability, described_field
+from dpfl_theory.schemas.models import Model, Positive, Probability, described_field
 
 __all__ = ["Among", "Certified", "Hyper", "Privacy", "Symbols"]
 
@@ -66,9 +66,9 @@ class Hyper(Model):
         """Whether no noise is added."""
         return self.noise is None or (not getattr(self, self.noise) and privacy.epsilon is None)
 
+    @abstractmethod
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
-        return float(dimension)
 
     @abstractmethod
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
@@ -103,6 +103,3 @@ class Among(Hyper):
 def as_plain(parameters: Symbols) -> dict[str, float]:
     """Convert values to plain Python numbers."""
     return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in parameters.items()}
-
-
-Noise = NonNegative | None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar, Literal
 
 from pydantic import create_model
@@ -12,12 +12,13 @@ from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.descriptions.user_files import from_handle, handle
+from dpfl_theory.errors import InputError
+from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
-from dpfl_theory.recommend.tuned.described import scaled
+from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, described_field
-from dpfl_theory.sweep.algorithms.base import Among, Hyper, Privacy, as_plain
-from dpfl_theory.sweep.algorithms.private import Private
+from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain
 
 __all__ = ["model"]
 
@@ -34,12 +35,12 @@ class Described(Hyper):
 
     def hyperparameters(self, scales: Any) -> dict[str, float]:
         """All hyper-parameters but the noise."""
-        run, own = self.kind(), {n: p for n, p in self.kind.parameters.items() if n != self.kind.noise_parameter()}
-        for name, parameter in sorted(own.items(), key=lambda item: not item[1].shared):
+        run, own = self.kind(), self.kind.without_noise()
+        for name, parameter in own.items():
             given = getattr(self, parameter.symbol)
             assert parameter.default is not None
-            setattr(run, name, scaled(run, parameter, scales, parameter.default) if given is None else given)
-        return {p.symbol: getattr(run, name) for name, p in own.items()}
+            setattr(run, name, parameter.value(run, scales, parameter.default) if given is None else given)
+        return {p.symbol: getattr(run, name) for name, p in self.kind.parameters.items() if name in own}
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         return as_plain(self.hyperparameters(Scales(problem)))
@@ -48,8 +49,7 @@ class Described(Hyper):
         from dpfl_theory.algorithms.batched import simulation
 
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
-        counts = {p.symbol for p in self.kind.parameters.values() if p.kind == "count"}
-        return simulation(self.kind(**{n: int(v) if n in counts else v for n, v in replicates.items()}), cohort)
+        return simulation(self.kind.from_symbols(replicates), cohort)
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
@@ -57,7 +57,7 @@ class Described(Hyper):
         return run.normals(clients) * dimension
 
 
-class DescribedPrivate(Described, Private):
+class DescribedPrivate(Described):
     """A described algorithm with noise."""
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
@@ -71,6 +71,50 @@ class DescribedPrivate(Described, Private):
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
         return self.tuned(problem, rounds, privacy).algorithm(replicates)
+
+    def tuned(self, problem: Problem, rounds: int, privacy: Privacy) -> Tuned:
+        """The algorithm on the problem, within the budget."""
+        kind = tuned()[self.name]
+        budget = Budget(
+            1.0 if privacy.epsilon is None else privacy.epsilon,
+            privacy.delta,
+            rounds=rounds * kind.vectors,
+            relation=privacy.relation,
+            view=privacy.view,
+            cohort=getattr(self, "cohort", None),
+            sampling=getattr(self, "sampling", None),
+        )
+        return _tuned(self.name, problem, budget)
+
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
+        one = self.tuned(problem, rounds, privacy)
+        if not parameters[one.noise]:
+            return Certified(None, "no noise is added")
+        values = one.placed({**parameters, self.kind.rounds: rounds})
+        level = parameters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
+        less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than is added; one account serves many cells
+        try:
+            high = _spent(one, one.mechanism(values), values, less)
+        except InputError as error:
+            return Certified(None, f"no epsilon is certified: {error}")
+        text = f"epsilon at delta = {privacy.delta:g}, for one {one.protects}, {one.relation}, {privacy.view}"
+        return Certified(high, text if high is not None else f"no finite {text}")
+
+
+@lru_cache(maxsize=64)
+def _tuned(name: str, problem: Problem, budget: Budget) -> Tuned:
+    return tuned()[name](problem, budget)
+
+
+_ACCOUNTS: dict[Any, float | None] = {}
+
+
+def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float | None:
+    """The upper limit of `Tuned.spent`, computed once for each mechanism and level."""
+    key = (type(one), one.budget.delta, run, level)
+    if key not in _ACCOUNTS:
+        _ACCOUNTS[key] = one.spent(values, level).high
+    return _ACCOUNTS[key]
 
 
 def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
