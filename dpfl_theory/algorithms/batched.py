@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
-from dpfl_theory.algorithms.gradients import RecordGradient
+from dpfl_theory.algorithms.gradients import FullGradient, Gradient, RecordGradient
 from dpfl_theory.algorithms.hyperparameters import (
     changes,
     fits_replicates,
@@ -31,18 +31,33 @@ from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COIN, NOISE, RECORDS, SERVER_NOISE
+from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
+from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["BatchOperations", "Batched", "simulation"]
 
 
+class Chosen(tuple[Any, Any]):
+    """The clients (P, S) that are run in each replicate, as an index of arrays (n, S, ...)."""
+
+    @property
+    def clients(self) -> Any:
+        """Their numbers (P, S)."""
+        return self[0]
+
+
 class Members:
     """The clients of a round: how often each takes part (S, n), None for all of them once; and their number, (S, 1)
-    where it differs between replicates."""
+    where it differs between replicates. ``chosen`` is their index where only these clients are run."""
 
-    def __init__(self, counts: Any, number: Any) -> None:
-        self.counts, self.number = counts, number
+    def __init__(self, counts: Any, number: Any, chosen: Chosen | None = None) -> None:
+        self.counts, self.number, self.chosen = counts, number, chosen
+
+    @property
+    def index(self) -> Any:
+        """The index of these clients in an array (n, S, ...): ``h[i]`` is that of their values."""
+        return Ellipsis if self.chosen is None else self.chosen
 
     def _refuse(self, *_: Any) -> Any:
         raise InputError("a batched simulation has no single members: use o.each, o.apply, o.sum and o.count")
@@ -54,14 +69,22 @@ class Members:
 class BatchOperations:
     """The operations of round k, for the replicates of a block."""
 
-    def __init__(self, context: Context, cohort: Cohort, k: Any) -> None:
+    def __init__(self, context: Context, cohort: Cohort, k: Any, gradient: Gradient | None = None) -> None:
         self._context, self._cohort, self._k = context, cohort, k
+        self._gradient = None if isinstance(gradient, FullGradient) else gradient
+        """The oracle of the clients' gradients, None for full ones."""
+        self.parts: dict[str, Any] = {}
+        """The values of the parts that observables may read."""
+        self.few = False
+        """Whether only a cohort of a fixed number of clients is run."""
+        self.steps: tuple[Any, Any, int] | None = None
+        """The plain local steps of all clients: their phase, step size and number."""
         self._xp = context.engine.xp
         self.n, self.d, self.S = context.problem.n, context.problem.d, context.replicates.count
         self.everyone = Members(None, self.n)
         self.asked = cohort.scheme == "full"
         """Whether the round depends on the cohort."""
-        self._drawn = {COIN: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
+        self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
         self._inside = 0
         self._where: Any = None
         self._members = self.everyone
@@ -79,8 +102,19 @@ class BatchOperations:
         r = self.expected
         if self._cohort.scheme != "with-replacement" and r == self.n:
             return self.everyone
+        if self.few:
+            clients, _ = self._cohort.members(self._context, self._k)
+            own = self._xp.arange(self.S)[None, :]
+            counts = self._xp.zeros((self.S, self.n))
+            counts[own, clients] = 1.0
+            return Members(counts, int(r), Chosen((clients, own)))
         counts = self._cohort.sample(self._context, self._k)
         return Members(counts, counts.sum(axis=1)[:, None] if self._cohort.scheme == "poisson" else int(r))
+
+    @property
+    def number(self) -> Any:
+        """The number of the round, from 0."""
+        return self._k
 
     @property
     def counts(self) -> Any:
@@ -100,36 +134,42 @@ class BatchOperations:
         raise InputError("a batched simulation draws by address: use o.gaussian and o.coin, not o.rng")
 
     # Clients.
-    def _for_each(self, value: Any) -> Any:
-        """A value with one entry for each client and replicate, (n, S, 1 or d); or several of them."""
-        if value is Ellipsis:
+    def _for_each(self, value: Any, clients: int | None = None) -> Any:
+        """A value with one entry for each of n clients and replicate, (n, S, 1 or d); or several of them."""
+        clients = self.n if clients is None else clients
+        if value is Ellipsis or isinstance(value, Chosen):
             return value
         if isinstance(value, (tuple, list)) or is_dataclass(value):
-            return _joined(self._for_each, value)
+            return _joined(lambda leaf: self._for_each(leaf, clients), value)
         shape = getattr(value, "shape", ())
-        if shape[:2] == (self.n, self.S) and len(shape) == 3:
+        if shape[:2] == (clients, self.S) and len(shape) == 3:
             return value
-        like = (self.n, self.S, shape[-1] if shape else 1)
+        like = (clients, self.S, shape[-1] if shape else 1)
         return self._xp.broadcast_to(value, like) if shape else self._xp.full(like, float(value))
 
-    def _for_all(self, of: Callable[..., Any], *arguments: Any) -> Any:
+    def _for_all(self, of: Callable[..., Any], clients: int, *arguments: Any) -> Any:
         self._inside += 1
         try:
-            return self._for_each(of(*arguments))
+            return self._for_each(of(*arguments), clients)
         finally:
             self._inside -= 1
+
+    def _run(self, members: Members) -> int:
+        """The number of clients whose values are made for these members."""
+        return self.n if members.chosen is None else len(members.chosen.clients)
 
     def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """One value for each client; those of others than the members have no meaning."""
         outer, self._members = self._members, members
         try:
-            return self._for_all(of, Ellipsis)
+            return self._for_all(of, self._run(members), members.index)
         finally:
             self._members = outer
 
     def apply(self, values: Any, of: Callable[[Any], Any]) -> Any:
         """A function of each client's value."""
-        return self._for_all(of, values)
+        (clients, *_) = (x.shape[0] for x in _leaves(values) if len(getattr(x, "shape", ())) == 3)
+        return self._for_all(of, clients, values)
 
     def put(self, values: Any, members: Members, new: Any) -> Any:
         """The clients' values, with those of these members replaced."""
@@ -137,6 +177,8 @@ class BatchOperations:
             raise InputError("a client that is drawn twice would write twice: draw cohorts of different clients")
         if members.counts is None:
             return self._for_each(new)
+        if members.chosen is not None:
+            return _joined(lambda one, other: _written(one, other, members.chosen), new, values)
         present = (members.counts > 0.0).T[:, :, None]
         return _joined(lambda one, other: self._xp.where(present, dense(one), dense(other)), new, values)
 
@@ -146,11 +188,11 @@ class BatchOperations:
 
     def sum(self, members: Members, values: Any, weight: Callable[[Any], Any] | None = None) -> Any:
         """The sum of these clients' vectors."""
-        factor = None if weight is None else weight(Ellipsis)
-        values = self._for_each(values if factor is None else factor * values)
+        factor, run = None if weight is None else weight(members.index), self._run(members)
+        values = self._for_each(values if factor is None else factor * values, run)
         if isinstance(values, LocalUpdates):
             return values.total(self._xp.ones((self.S, self.n)) if members.counts is None else members.counts)
-        if members.counts is None:
+        if members.counts is None or members.chosen is not None:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
 
@@ -160,12 +202,18 @@ class BatchOperations:
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise InputError(f"problem {self._context.problem.name!r} has no records")
+        if isinstance(i, Chosen):
+            return records[i.clients][:, :, None]
         return records[:, None, None] if i is Ellipsis else records[i]
+
+    def _clients(self, i: Any) -> Any:
+        """The numbers of the clients (P, S) of an index."""
+        return i.clients if isinstance(i, Chosen) else self._context.everyone
 
     def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Any]:
         """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes (n,)."""
         context = self._context
-        if i is not Ellipsis or lots:
+        if not (i is Ellipsis or isinstance(i, Chosen)) or lots:
             raise InputError("a batched simulation draws floor(s R) records for all clients at once")
         draw = RecordGradient(share)
         draw.validate(context.problem, self.S)
@@ -174,16 +222,22 @@ class BatchOperations:
             return None, counts
         self._own(i)
         step = self._next(RECORDS)
-        return context.engine.subsets(context.replicates, self._k, context.everyone, sizes, counts, step), counts
+        return context.engine.subsets(context.replicates, self._k, self._clients(i), sizes, counts, step), counts
 
     def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
         """The sum of each client's next batch of record gradients, each clipped, and their number."""
         context = self._context
         chosen, counts = self._batch(i, share, lots)
-        y = self._xp.ascontiguousarray(dense(self._for_each(y)))
-        sums, _ = context.kernels.record_sums(y, context.everyone, chosen, self._row(threshold))  # type: ignore[attr-defined]
-        alike = (counts == counts[0]).all()
-        return sums, int(counts[0]) if alike else context.engine.asarray(counts.astype(np.float64))[:, None, None]
+        y, clients = self._at(i, y), self._clients(i)
+        sums, _ = context.kernels.record_sums(y, clients, chosen, self.row(threshold))  # type: ignore[attr-defined]
+        if (counts == counts[0]).all():
+            return sums, int(counts[0])
+        return sums, context.engine.asarray(counts.astype(np.float64))[clients][:, :, None]
+
+    def _at(self, i: Any, y: Any) -> Any:
+        """Points of the clients of an index, (P, S, d)."""
+        clients = len(i.clients) if isinstance(i, Chosen) else self.n
+        return self._xp.ascontiguousarray(dense(self._for_each(y, clients)))
 
     def record_gradients(self, i: Any, y: Any, share: float, lots: bool = False) -> Any:
         """The gradients (b, n, S, d) of the records of each client's next batch, where all have b records."""
@@ -192,11 +246,11 @@ class BatchOperations:
         b = int(counts[0])
         if (counts != b).any():
             raise InputError("clients have different numbers of records: a batched simulation has only their sums")
+        y, clients = self._at(i, y), self._clients(i)
         if chosen is None:
-            chosen = xp.broadcast_to(xp.arange(b), (self.n, self.S, b))
-        y = xp.ascontiguousarray(dense(self._for_each(y)))
+            chosen = xp.broadcast_to(xp.arange(b), (*clients.shape, b))
         single = (xp.ascontiguousarray(chosen[:, :, j : j + 1]) for j in range(b))
-        return xp.stack([context.kernels.record_sums(y, context.everyone, one)[0] for one in single])  # type: ignore[attr-defined]
+        return xp.stack([context.kernels.record_sums(y, clients, one)[0] for one in single])  # type: ignore[attr-defined]
 
     # Gradients and local steps.
     def gradient(self, i: Any, y: Any, records: Any = None) -> Any:
@@ -204,21 +258,31 @@ class BatchOperations:
         if records is not None:
             raise InputError("a batched simulation has no gradients of chosen records")
         kernels, xp = self._context.kernels, self._xp
+        chosen = i.clients if isinstance(i, Chosen) else None
+        if self._gradient is not None:
+            if not (i is Ellipsis or chosen is not None):
+                raise InputError("an oracle of a batched simulation gives the gradients of all clients at once")
+            self._own(i)
+            return self._gradient.evaluate(self._context, self._at(i, y), chosen, self._k, self._next(GRADIENT))
+        if chosen is not None:
+            return kernels.gradients_of(self._at(i, y), chosen)
         if i is not Ellipsis:
             return kernels.gradients_of(y[None], xp.full((1, self.S), i))[0]
         if len(y.shape) == 2:
             return kernels.local_phase(y, xp.zeros(self.S), 1).updates()
         return kernels.client_gradients(xp.ascontiguousarray(dense(y)))
 
-    def _row(self, value: Any) -> Any:
+    def row(self, value: Any) -> Any:
         """A number, or one for each replicate (S, 1), as an array (S,)."""
         xp = self._xp
         return xp.ascontiguousarray(value[:, 0]) if _many(value) else xp.full(self.S, float(value))
 
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
-        if isinstance(direction, PlainGradient) and i is Ellipsis and len(y.shape) == 2 and steps >= 1:
-            phase = self._context.kernels.local_phase(y, self._row(step), int(steps))
+        plain = isinstance(direction, PlainGradient) and self._gradient is None
+        if plain and i is Ellipsis and len(y.shape) == 2 and steps >= 1:
+            phase = self._context.kernels.local_phase(y, self.row(step), int(steps))
+            self.steps = phase, self.row(step), int(steps)
             if self._members.counts is not None:
                 phase = phase.only(self._members.counts)
             return LocalUpdates(self._xp, (self.n, self.S, self.d), phase, y, -step)
@@ -274,8 +338,14 @@ class BatchOperations:
         stream, clients = (NOISE, self.n) if for_each else (SERVER_NOISE, 1)
         where = None if self._where is None else self._where[:, 0]
         engine, step = self._context.engine, self._next(stream)
+        if for_each and isinstance(self._index(i), Chosen):
+            return deviation * self._context.normals(self._k, stream, self._index(i).clients, step)
         normals = engine.normal(self._context.replicates, self._k, clients, self.d, stream, step, where)
         return deviation * (normals if for_each else normals[0])
+
+    def _index(self, i: Any) -> Any:
+        """The index of the clients for which something is drawn."""
+        return self._members.index if i is None else i
 
     def sum_of_noises(self, members: Members, deviation: Any) -> Any:
         """The sum of one independent N(0, deviation^2 I) for each member."""
@@ -316,9 +386,30 @@ def _many(value: Any) -> bool:
     return getattr(value, "shape", ()) != ()
 
 
+def _leaves(tree: Any) -> Iterator[Any]:
+    """The values of a tree."""
+    if isinstance(tree, (tuple, list)) and not isinstance(tree, Chosen):
+        for part in tree:
+            yield from _leaves(part)
+    elif is_dataclass(tree):
+        for f in fields(tree):
+            yield from _leaves(getattr(tree, f.name))
+    else:
+        yield tree
+
+
+def _written(new: Any, values: Any, index: Any) -> Any:
+    """A copy of the clients' values, with new ones at this index."""
+    found = dense(values).copy()
+    found[tuple(index)] = dense(new)
+    return found
+
+
 def _joined(of: Callable[..., Any], *trees: Any) -> Any:
     """A tree of the same shape whose leaves are a function of those of the trees."""
     first = trees[0]
+    if isinstance(first, Chosen):
+        return first
     if isinstance(first, (tuple, list)):
         return type(first)(_joined(of, *parts) for parts in zip(*trees, strict=True))
     if is_dataclass(first) and not isinstance(first, type):
@@ -344,9 +435,11 @@ class Batched(Algorithm):
 
     run: Description
     cohort: Cohort = field(default_factory=Cohort)
+    gradient: Gradient = field(default_factory=FullGradient)
 
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
+        self.gradient.validate(problem, replicates)
         check_values(self.run)
         for attribute, p in self.run.parameters.items():
             fits_replicates(named(p), getattr(self.run, attribute), replicates)
@@ -356,7 +449,9 @@ class Batched(Algorithm):
         """The description with plain numbers, and the parameters that have other values."""
         own = {a: getattr(self.run, a) for a in self.run.parameters}
         plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
-        return self.run.with_values(**plain), tuple(own.keys() - plain.keys())
+        run = self.run.with_values(**plain)
+        parts = {name: recorded(name, getattr(type(run), name)) for name in run.observed}
+        return run.replaced(**parts), tuple(own.keys() - plain.keys())
 
     def _now(self, context: Context, k: Any) -> Description:
         """The description with the values of round k, as numbers or arrays (S, 1)."""
@@ -374,15 +469,23 @@ class Batched(Algorithm):
         return state.w
 
     def round(self, context: Context, state: BatchState, k: Any) -> tuple[BatchState, Round]:
-        o = BatchOperations(context, self.cohort, k)
+        o = BatchOperations(context, self.cohort, k, self.gradient)
         run = self._now(context, k)
+        o.few = self._few(context)
         empty = isinstance(state.inner, tuple) and not state.inner
         w, inner = run.round(o, state.w, None if empty else state.inner)
         if not o.asked:
             raise InputError(f"all clients take part in every round of {run.name}: leave out the cohort")
         after = BatchState(self._vector(o, w), o.state(inner))
-        round_ = Round(context, k, state.w, cohort=o.counts, state=state, after=after, algorithm=self)
-        return after, round_
+        return after, Round(context, k, state.w, cohort=o.counts, state=state, after=after, algorithm=self, **seen(o, run))
+
+    def _few(self, context: Context) -> bool:
+        """Whether only the members of a cohort are run: where all clients at once would be slower."""
+        problem, run = context.problem, self.run
+        if self.cohort.scheme != "fixed" or self.cohort.divisor(problem.n) == problem.n:
+            return False
+        records = run.protects == "record" or isinstance(self.gradient, RecordGradient)
+        return records or not (run.steps_are_plain() and isinstance(self.gradient, FullGradient) or small(context))
 
     def _vector(self, o: BatchOperations, w: Any) -> Any:
         if getattr(w, "shape", ()) != (o.S, o.d):
@@ -393,7 +496,35 @@ class Batched(Algorithm):
 
     def describe(self) -> dict[str, Any]:
         values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
-        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe()}
+        oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
+        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe(), **oracle}
+
+
+def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
+    """A part of a round that leaves its value to the observables."""
+
+    def found(a: Description, o: Any, *arguments: Any) -> Any:
+        o.parts[name] = part(a, o, *arguments)
+        return o.parts[name]
+
+    return found
+
+
+def seen(o: BatchOperations, run: Description) -> dict[str, Any]:
+    """The data of a round that observables read."""
+    phase, step, steps = o.steps or (None, None, None)
+    level = run.parameters.get(run.level)
+    in_gradients = level is not None and level.unit == "F/X"
+    parts = o.parts
+    return {
+        "phase": phase,
+        "local_step": step,
+        "local_steps": steps,
+        "messages": parts.get("messages"),
+        "threshold": o.row(getattr(run, run.level)) if in_gradients else None,
+        "signal": parts.get("after"),
+        "noise": parts.get("noise"),
+    }
 
 
 def single(value: Any) -> bool:

@@ -141,6 +141,8 @@ class Algorithm:
     """The number of vectors that a client sends in a communication."""
     is_reference: ClassVar[bool] = True
     """Whether users' code is compared with it."""
+    observed: ClassVar[tuple[str, ...]] = ()
+    """The parts of the round whose values observables of a simulation may read."""
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
@@ -237,6 +239,10 @@ class Algorithm:
     def under(self, setting: Setting) -> Self:
         """The reading of the algorithm that a setting asks for."""
         return self
+
+    def steps_are_plain(self) -> bool:
+        """Whether local steps are along the gradient and nothing else."""
+        return False
 
     def normals(self, clients: int) -> float:
         """The expected number of vectors of noise that a simulated round draws."""

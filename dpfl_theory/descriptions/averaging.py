@@ -19,6 +19,7 @@ class Averaging(Algorithm):
     w = server(w, (1/divisor) sum_i weight_i g_i + noise).
     """
 
+    observed = ("messages", "after", "noise")
     sign = 1
     """The sign of a step: -1 where clients send what is subtracted."""
     local_step: Any
@@ -74,11 +75,13 @@ class Averaging(Algorithm):
         """The direction of a local step of client i at y, in a round that starts at w."""
         return self.gradient(o, i, y)
 
+    def steps_are_plain(self) -> bool:
+        own = type(self)
+        return own.gradient is Averaging.gradient and own.direction is Averaging.direction
+
     def local(self, o: Any, w: Any, i: Any) -> Any:
         """Where client i ends."""
-        own = type(self)
-        plain = own.gradient is Averaging.gradient and own.direction is Averaging.direction
-        direction = PlainGradient(o, i) if plain else lambda y: self.direction(o, i, y, w)
+        direction = PlainGradient(o, i) if self.steps_are_plain() else lambda y: self.direction(o, i, y, w)
         return o.descend(w, i, self.local_step, self.steps(o), direction)
 
     def update(self, o: Any, w: Any, y: Any) -> Any:

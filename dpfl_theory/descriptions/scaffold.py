@@ -68,6 +68,9 @@ class Scaffold(Averaging):
     def fused(self, cohort: Any) -> Any:
         return simulated(self, cohort)
 
+    def steps_are_plain(self) -> bool:
+        return False
+
     def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
         """c, and the clients' c_i."""
         return o.zero, o.each(o.everyone, lambda i: o.zero)

@@ -31,11 +31,15 @@ _MOST_STOPS = 8
 
 def worthwhile(context: Context, rounds: int, every: int) -> bool:
     """Whether a run is long enough, and its arrays small enough, for a tape to be faster."""
+    return type(context.engine) is CpuEngine and small(context) and rounds >= every + _LEAST_ROUNDS
+
+
+def small(context: Context) -> bool:
+    """Whether a round's arrays are so small that calls take longer than numbers."""
     problem, replicates = context.problem, context.replicates.count
     data = getattr(problem, "data", None)
     records = 0 if data is None else len(data.y) * data.classes
-    small = not problem.sparse and replicates * max(problem.n * problem.d, records) <= MOST_NUMBERS
-    return type(context.engine) is CpuEngine and small and rounds >= every + _LEAST_ROUNDS
+    return not problem.sparse and replicates * max(problem.n * problem.d, records) <= MOST_NUMBERS
 
 
 def _map_arrays(function: Callable[[Any], Any], state: Any) -> Any:
