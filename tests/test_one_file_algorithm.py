@@ -60,7 +60,7 @@ def test_the_file_is_short() -> None:
 
 
 def test_simulate() -> None:
-    """Batched rounds are those of the oracle, and a sampled, noisy run has the same numbers for any block."""
+    """Simulation rounds are those of the oracle, and a sampled, noisy run has the same numbers for any block."""
     values = {"eta": 0.2, "mu": 0.3, "E": 3, "beta": 0.7, "C": 0.2}
     run = fedprox()(**values, sigma=0.0)
     found = simulate(run, PROBLEM, 60, start=np.ones(PROBLEM.d), replicates=2, device="cpu").final

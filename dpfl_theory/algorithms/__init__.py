@@ -2,6 +2,7 @@
 
 from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import DivergenceWarning
@@ -36,6 +37,7 @@ __all__ = [
     "ScaffNew",
     "Scaffold",
     "Schedule",
+    "Simulation",
     "ServerMomentum",
     "SmoothedNormalise",
     "Stream",

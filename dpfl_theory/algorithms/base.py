@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from typing import Any
@@ -70,7 +71,8 @@ class Round:
     * signal and noise (S, d): the two parts of the server's sum;
     * difference (S, d): the signal where it is a mean of differences of parameters;
     * state: other data that the algorithm keeps, and after: the same when the round is over;
-    * algorithm: the one that ran the round, for observables of steps that its clients do not send.
+    * algorithm: the one that ran the round, and run: its description, with the values of this round;
+    * again: makes the round's operations before their first draw, for observables that repeat some of its steps.
     """
 
     context: Context
@@ -90,6 +92,8 @@ class Round:
     state: Any = None
     after: Any = None
     algorithm: Any = None
+    run: Any = None
+    again: Callable[[], Any] = field(default=lambda: None, repr=False)
     cache: dict[str, Any] = field(default_factory=dict)
 
     @property

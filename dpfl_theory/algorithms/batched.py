@@ -1,4 +1,4 @@
-"""Batched simulation of a description: its round runs once for all clients and replicates of a block.
+"""Simulation simulation of a description: its round runs once for all clients and replicates of a block.
 
 A vector is an array (S, d), with a row for each replicate, and one value for each client is an array (n, S, d). A part
 that a round writes for client i is called once with i = Ellipsis: then ``h[i]`` is the whole array. Noise, coins and
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_N
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["BatchOperations", "Batched", "simulation"]
+__all__ = ["BatchOperations", "Simulation", "simulation"]
 
 
 class Chosen(tuple[Any, Any]):
@@ -426,7 +426,7 @@ class BatchState:
 
 
 @dataclass(frozen=True, eq=False)
-class Batched(Algorithm):
+class Simulation(Algorithm):
     """The algorithm of a description, with values for its parameters, run with these cohorts.
 
     A value is a number, one for each replicate, or, for a positive one that is not shared, a `Schedule` or `Tabulated`
@@ -469,7 +469,7 @@ class Batched(Algorithm):
         return state.w
 
     def round(self, context: Context, state: BatchState, k: Any) -> tuple[BatchState, Round]:
-        o = BatchOperations(context, self.cohort, k, self.gradient)
+        o = self.operations(context, k)
         run = self._now(context, k)
         o.few = self._few(context)
         empty = isinstance(state.inner, tuple) and not state.inner
@@ -477,7 +477,16 @@ class Batched(Algorithm):
         if not o.asked:
             raise InputError(f"all clients take part in every round of {run.name}: leave out the cohort")
         after = BatchState(self._vector(o, w), o.state(inner))
-        return after, Round(context, k, state.w, cohort=o.counts, state=state, after=after, algorithm=self, **seen(o, run))
+        data = {"state": state, "after": after, "algorithm": self, "run": run, **seen(o, run)}
+        return after, Round(context, k, state.w, cohort=o.counts, again=partial(self.operations, context, k), **data)
+
+    def operations(self, context: Context, k: Any) -> BatchOperations:
+        """The operations of round k before its first draw."""
+        return BatchOperations(context, self.cohort, k, self.gradient)
+
+    def after(self, context: Context, state: BatchState, rounds: int) -> Round:
+        again = partial(self.operations, context, rounds)
+        return replace(super().after(context, state, rounds), run=self._now(context, rounds), again=again)
 
     def _few(self, context: Context) -> bool:
         """Whether only the members of a cohort are run: where all clients at once would be slower."""
@@ -516,13 +525,15 @@ def seen(o: BatchOperations, run: Description) -> dict[str, Any]:
     level = run.parameters.get(run.level)
     in_gradients = level is not None and level.unit == "F/X"
     parts = o.parts
+    signal = parts.get("after")
     return {
         "phase": phase,
         "local_step": step,
         "local_steps": steps,
         "messages": parts.get("messages"),
         "threshold": o.row(getattr(run, run.level)) if in_gradients else None,
-        "signal": parts.get("after"),
+        "signal": signal,
+        "difference": signal if getattr(run, "sign", 0) == 1 else None,
         "noise": parts.get("noise"),
     }
 
@@ -566,4 +577,4 @@ def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
     check_values(run)
     cohort = Cohort() if cohort is None else cohort
     found: Algorithm | None = run.fused(cohort)
-    return Batched(run, cohort) if found is None else found
+    return Simulation(run, cohort) if found is None else found

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.algorithms.base import Algorithm, Context
-from dpfl_theory.algorithms.batched import Batched, simulation
+from dpfl_theory.algorithms.batched import Simulation, simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
 from dpfl_theory.algorithms.hyperparameters import require_integer
@@ -207,7 +207,7 @@ def simulate(
         )
     title, described = type(algorithm).__name__, None
     if isinstance(algorithm, Description):
-        title, described = algorithm.name, Batched(algorithm, cohort or Cohort())
+        title, described = algorithm.name, Simulation(algorithm, cohort or Cohort())
         algorithm = simulation(algorithm, cohort)
     elif cohort is not None:
         raise InputError(f"{title} samples its clients itself: give the cohort to {title}, or simulate a description")

@@ -33,6 +33,7 @@ class ErrorFeedback(Algorithm):
 
     protects = "client"
     sigma_of = "message"
+    observed = ("messages", "after", "noise")
 
     step: Any
     memory_step: Any = 1
@@ -67,6 +68,10 @@ class ErrorFeedback(Algorithm):
         """Psi, the message of a client that lacks u."""
         raise NotImplementedError
 
+    def messages(self, o: Any, gradients: Any, memories: Any) -> Any:
+        """The clients' messages without noise."""
+        return o.each(o.everyone, lambda i: self.bound(o, self.missing(o, gradients[i], memories[i])))
+
     def remember(self, o: Any, memory: Any, sent: Any, g: Any) -> Any:
         """The memory of a client after its message."""
         return memory + self.memory_step * sent
@@ -78,6 +83,10 @@ class ErrorFeedback(Algorithm):
     def divisor(self, o: Any) -> Any:
         """What the sum of the messages is divided by."""
         return o.n
+
+    def after(self, o: Any, mean: Any) -> Any:
+        """The average that the server uses, before the noise."""
+        return mean
 
     def noise(self, o: Any) -> Any:
         """The noise on the average."""
@@ -98,9 +107,10 @@ class ErrorFeedback(Algorithm):
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
         estimate, memories = self.initial(o, w) if state is None else state
         gradients = o.each(o.everyone, lambda i: o.gradient(i, w))
-        sent = o.each(o.everyone, lambda i: self.bound(o, self.missing(o, gradients[i], memories[i])))
+        sent = self.messages(o, gradients, memories)
         memories = o.each(o.everyone, lambda i: self.remember(o, memories[i], sent[i], gradients[i]))
-        estimate = self.estimate(o, estimate, o.sum(o.everyone, sent) / self.divisor(o) + self.noise(o))
+        mean = self.after(o, o.sum(o.everyone, sent) / self.divisor(o))
+        estimate = self.estimate(o, estimate, mean + self.noise(o))
         return self.move(o, w, self.direction(o, estimate)), (estimate, memories)
 
 

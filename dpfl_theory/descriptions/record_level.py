@@ -18,7 +18,6 @@ from dpfl_theory.descriptions.faults.averaging import over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold, simulated
-from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
@@ -52,9 +51,6 @@ class RecordLevel(Averaging):
         default=None,
         trials=(1.3, 0.6),
     )
-
-    warm_start = 0
-    """The number of first rounds that only set control variates."""
 
     @classmethod
     def mechanism(cls) -> Any:
@@ -128,11 +124,6 @@ class DPScaffold(RecordLevel, Scaffold):
     def fused(self, cohort: Any) -> Any:
         gradient = self.noisy_gradient()
         return None if gradient is None else simulated(self, cohort, gradient, int(self.warm_start))
-
-    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        if self.warm_start:
-            raise InputError("only the hand-written simulation has warm rounds: leave them out")
-        return super().round(o, w, state)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

@@ -48,6 +48,7 @@ class ScaffNew(Algorithm):
     name = "scaffnew"
     title = "ScaffNew"
     source = "hou2023 Algorithm 2 without clipping and noise"
+    observed = ("messages",)
 
     step = Parameter(
         *("eta", "step", "X^2/F"),
@@ -83,6 +84,10 @@ class ScaffNew(Algorithm):
         """The bounded difference of a client from the server."""
         return u
 
+    def messages(self, o: Any, differences: Any, w: Any) -> Any:
+        """The clients' messages without noise."""
+        return o.apply(differences, lambda u: self.bound(o, u, w))
+
     def noises(self, o: Any) -> Any:
         """The noise of each client's message."""
         return o.each(o.everyone, lambda i: o.zero)
@@ -102,7 +107,7 @@ class ScaffNew(Algorithm):
     def exchange(self, o: Any, w: Any, ends: Any) -> Exchange:
         """The communication of clients that ended there."""
         raw = o.each(o.everyone, lambda i: ends[i] - w)
-        bounded = o.apply(raw, lambda u: self.bound(o, u, w))
+        bounded = self.messages(o, raw, w)
         t, noise = Exchange(ends, raw, bounded, None, None), self.noises(o)
         sent = o.each(o.everyone, lambda i: self.sent(o, t, noise, w, i))
         added = o.each(o.everyone, lambda i: sent[i] - bounded[i])

@@ -56,6 +56,9 @@ class Scaffold(Averaging):
         ),
     )
 
+    warm_start = 0
+    """The number of first rounds that only set control variates."""
+
     local_step = TwoSidedFedAvg.local_step
     global_step = replace(TwoSidedFedAvg.global_step, search=Range((0.1, 10.0)))
     local_steps = replace(
@@ -128,7 +131,24 @@ class Scaffold(Averaging):
         return self.move(o, w, step), self.controls(o, w, c, own, trained)
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        return self.exchange(o, w, *(self.initial(o, w) if state is None else state))
+        c, own = self.initial(o, w) if state is None else state
+        if self.warm_start and o.number < self.warm_start:
+            return w, self.warm(o, w, c, own)
+        return self.exchange(o, w, c, own)
+
+    def warm_points(self, o: Any, i: Any, w: Any) -> Any:
+        """Where client i takes its gradients in a warm round at w."""
+        return w
+
+    def warm(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
+        """The control variates after a round that only sets them: to the mean of K gradients (noble2022 Section 3.3)."""
+
+        def mean(i: Any) -> Any:
+            at = self.warm_points(o, i, w)
+            return sum(self.gradient(o, i, at) for _ in range(self.steps(o))) / self.steps(o)
+
+        trained = o.each(o.cohort, lambda i: Trained(i, own[i], c, w, w, mean(i)))
+        return self.controls(o, w, c, own, trained)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

@@ -1,4 +1,4 @@
-"""Batched simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
+"""Simulation simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from dpfl_theory import descriptions
 from dpfl_theory.algorithms import Cohort, Run, Schedule, Tabulated, simulate
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.batched import Batched, BatchOperations, simulation
+from dpfl_theory.algorithms.batched import Simulation, BatchOperations, simulation
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
@@ -133,7 +133,7 @@ def close(a: Any, b: Any, relative: float = 1e-12) -> bool:
 
 def agrees(run: Algorithm, problem: Any, cohort: Cohort) -> bool:
     """Whether the batched simulation takes the rounds of the hand-written one."""
-    written, batched = run_of(run.fused(cohort), problem), run_of(Batched(run, cohort), problem)
+    written, batched = run_of(run.fused(cohort), problem), run_of(Simulation(run, cohort), problem)
     series = [one["suboptimality"].every_round for one in (batched, written)]
     return close(batched.final, written.final) and close(*series)
 
@@ -169,17 +169,17 @@ def test_simulate_runs_the_fused_form_where_there_is_one() -> None:
         run = RUNS[name]
         found, fused = run_of(run, problem, cohort=cohort), run_of(run.fused(cohort or Cohort()), problem)
         assert np.array_equal(found.final, fused.final)
-        assert found.configuration["algorithm"] == Batched(run, cohort or Cohort()).describe()
+        assert found.configuration["algorithm"] == Simulation(run, cohort or Cohort()).describe()
         assert found.configuration["algorithm"]["algorithm"] == run.name
 
 
 @pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
 def test_observables_of_the_cohort_are_there(cohort: Cohort) -> None:
     run, problem, names = RUNS["dp-fedavg, clipped"], PROBLEMS["quadratic"], ("cohort-size", "empty-cohort")
-    written, batched = (run_of(one, problem, observe=names) for one in (run.fused(cohort), Batched(run, cohort)))
+    written, batched = (run_of(one, problem, observe=names) for one in (run.fused(cohort), Simulation(run, cohort)))
     assert all(np.array_equal(written[name].every_round, batched[name].every_round) for name in names)
     with pytest.raises(InputError, match="cohort"):
-        run_of(Batched(RUNS["scaffnew"]), problem, observe=names)
+        run_of(Simulation(RUNS["scaffnew"]), problem, observe=names)
 
 
 PLANTED = {
@@ -218,10 +218,10 @@ def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch
     monkeypatch.setattr(Player, "play", play)
     for cohort in cohorts_of(RUNS[name]):
         played[0] = 0
-        one = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem])
+        one = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem])
         none = "schedules" in name or RUNS[name].protects == "record"
         assert played[0] == (0 if none else ROUNDS - 3)
-        other = run_of(Batched(RUNS[name], cohort), PROBLEMS[problem], tape=False)
+        other = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem], tape=False)
         assert np.array_equal(one.final, other.final)
         assert np.array_equal(one["suboptimality"].every_round, other["suboptimality"].every_round)
 
@@ -232,7 +232,7 @@ def test_rounds_on_an_array_module_are_those_on_the_cpu(name: str, problem: str)
     """NumPy in CuPy's place, without compiled kernels."""
     engine = ArrayEngine(np, "arrays", "arrays")
     for cohort in cohorts_of(RUNS[name]):
-        batched = Batched(RUNS[name], cohort)
+        batched = Simulation(RUNS[name], cohort)
         found = simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device=engine)
         assert close(found.final, simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device="cpu").final)
 
@@ -243,7 +243,7 @@ def test_few_clients_of_a_linear_model_are_run() -> None:
     for cohort in (Cohort("fixed", 4), Cohort("poisson", 4)):
         run = RUNS["dp-fedavg, clipped"]
         written = simulate(run.fused(cohort), problem, 5, 100, device="cpu")
-        assert close(simulate(Batched(run, cohort), problem, 5, 100, device="cpu").final, written.final)
+        assert close(simulate(Simulation(run, cohort), problem, 5, 100, device="cpu").final, written.final)
 
 
 # Parts of the round that are replaced.
@@ -255,12 +255,12 @@ def test_no_replaced_part_runs_the_unreplaced_kernel(name: str) -> None:
     kind = type(run)
     assert run.fused(Cohort()) is not None
     for variant in (variant for fault in kind.faults() for variant in fault.variants()):
-        assert isinstance(simulation(run.replaced(**variant.parts)), Batched)
+        assert isinstance(simulation(run.replaced(**variant.parts)), Simulation)
         for reading in kind.readings[1:]:
-            form = type(run.fused(Cohort())) if "fused" in reading.parts else Batched
+            form = type(run.fused(Cohort())) if "fused" in reading.parts else Simulation
             assert isinstance(simulation(run.replaced(**reading.parts)), form)
-            assert isinstance(simulation(run.replaced(**reading.parts).replaced(**variant.parts)), Batched)
-            assert isinstance(simulation(run.replaced(**{**reading.parts, **variant.parts})), Batched)
+            assert isinstance(simulation(run.replaced(**reading.parts).replaced(**variant.parts)), Simulation)
+            assert isinstance(simulation(run.replaced(**{**reading.parts, **variant.parts})), Simulation)
     assert type("Own", (kind,), {}).fused is Algorithm.fused
 
 
@@ -270,7 +270,7 @@ def test_a_reading_of_a_changed_algorithm_has_no_fused_form() -> None:
             return o.clip(u, self.threshold / 2)
 
     run = Halved.with_parts(get("dp-fedavg").readings[1].parts)(**FEDAVG, C=0.5, sigma=0.1)
-    assert isinstance(simulation(run), Batched)
+    assert isinstance(simulation(run), Simulation)
     assert close(
         run_of(run, PROBLEMS["logistic"]).final,
         run_of(AVERAGED(**FEDAVG, C=0.25, sigma=0.1), PROBLEMS["logistic"]).final,
@@ -315,7 +315,7 @@ ONLY_NUMPY = (TypeError, ValueError, InputError, AttributeError)
 def test_faults_run_in_batches_as_on_numpy(name: str) -> None:
     """Faults of single clients are refused, and those with NumPy's functions fail or are left out; the others agree."""
     problem, run, same, refused = PROBLEMS["logistic"], SILENT[name], 0, 0
-    assert close(run_of(Batched(run), problem, 4).final[0], by_numpy(run, problem, 4))
+    assert close(run_of(Simulation(run), problem, 4).final[0], by_numpy(run, problem, 4))
     for fault in run.faults():
         for variant in fault.variants():
             if {"noise", "noises"} & variant.parts.keys() or variant.name in OF_ALL_ENTRIES:
@@ -326,7 +326,7 @@ def test_faults_run_in_batches_as_on_numpy(name: str) -> None:
             except ONLY_NUMPY:
                 continue
             try:
-                found = run_of(Batched(changed), problem, 4).final[0]
+                found = run_of(Simulation(changed), problem, 4).final[0]
             except ONLY_NUMPY:
                 refused += 1
                 continue
@@ -354,7 +354,7 @@ def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> No
     """Also Poisson sampling where it has no hand-written form, and empty cohorts."""
     problem, run = PROBLEMS["logistic"], SILENT[name]
     context = context_of(problem, 1)
-    batched = Batched(run, cohort)
+    batched = Simulation(run, cohort)
     state, cohorts = batched.initial_state(context), list[Any]()
     for k in range(20):
         state, round_ = batched.round(context, state, k)
@@ -383,7 +383,7 @@ def test_a_share_of_records_that_is_no_whole_number() -> None:
     problem, values = PROBLEMS["logistic"], {"C": 0.3, "sigma_g": 0.7, "s": 0.45}
     printed, divided = get("dp-sgd-record")(eta=0.1, **values), get("dp-sgd-record")(eta=0.1 * 2 / 2.7, **values)
     assert not agrees(printed, problem, Cohort())
-    assert close(run_of(Batched(divided), problem).final, run_of(printed, problem).final)
+    assert close(run_of(Simulation(divided), problem).final, run_of(printed, problem).final)
 
 
 def test_gradients_of_records_are_those_that_are_summed() -> None:
@@ -420,7 +420,7 @@ def test_what_only_a_hand_written_form_has_is_refused() -> None:
     with pytest.raises(InputError, match="SCAFFOLD's averages are over a cohort of known size"):
         run_of(RUNS["scaffold"], problem, 2, cohort=Cohort("with-replacement", 2))
     with pytest.raises(InputError, match="drawn twice would write twice"):
-        run_of(Batched(RUNS["scaffold"], Cohort("with-replacement", 2)), problem, 2)
+        run_of(Simulation(RUNS["scaffold"], Cohort("with-replacement", 2)), problem, 2)
     for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record"):
         with pytest.raises(InputError, match=f"all clients take part in every round of {name}"):
             run_of(RUNS[name], problem, 2, cohort=Cohort("fixed", 2))
@@ -508,7 +508,7 @@ def test_values_of_scaffnew_and_cohorts_are_checked() -> None:
 
 def test_thresholds_may_change_from_round_to_round() -> None:
     run = get("dp-fedavg")(**FEDAVG, C=Schedule(0.5, 0.5), sigma=0.1)
-    assert isinstance(simulation(run), Batched)
+    assert isinstance(simulation(run), Simulation)
     one = run_of(run, PROBLEMS["logistic"], 1)
     assert close(one.final, run_of(run.with_values(threshold=0.5), PROBLEMS["logistic"], 1).final)
     assert not close(

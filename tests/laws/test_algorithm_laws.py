@@ -47,7 +47,7 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.algorithms.batched import Batched
+from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import random_quadratic
@@ -305,7 +305,7 @@ CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.ite
 
 
 def algorithms() -> set[type]:
-    """All hand-written algorithms of the package, found by scanning it. Batched rounds are compared with them."""
+    """All hand-written algorithms of the package, found by scanning it. Simulation rounds are compared with them."""
     for info in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{info.name}")
     found, todo = set(), [Algorithm]
@@ -314,11 +314,11 @@ def algorithms() -> set[type]:
         todo += cls.__subclasses__()
         if (
             cls.__module__.startswith(package.__name__ + ".")
-            and cls is not Batched
+            and cls is not Simulation
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    return found - {Batched}
+    return found - {Simulation}
 
 
 def test_every_algorithm_has_examples() -> None:

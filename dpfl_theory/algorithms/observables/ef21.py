@@ -12,20 +12,21 @@ __all__ = ["OBSERVABLES"]
 
 
 def _memories(h: Round, observable: str) -> Any:
-    if h.state is None or not hasattr(h.state, "v_i"):
+    """The server's estimate v (S, d), and the clients' memories v_i (n, S, d)."""
+    if not hasattr(h.run, "remember"):
         raise InputError(f"observable {observable!r} needs memories v_i, which this algorithm does not have")
-    return h.state.v_i
+    return h.state.inner
 
 
 def _largest_residual(h: Round) -> Any:
-    xp, v_i = h.context.engine.xp, _memories(h, "largest-residual")
+    xp, (_, v_i) = h.context.engine.xp, _memories(h, "largest-residual")
     missing = h.context.gradients(xp.repeat(h.w[None], h.context.problem.n, axis=0)) - v_i
     return xp.sqrt((missing * missing).sum(axis=2).max(axis=0))
 
 
 def _estimate_noise(h: Round) -> Any:
-    mean = _memories(h, "estimate-noise").mean(axis=0)
-    apart = h.state.v - mean
+    v, v_i = _memories(h, "estimate-noise")
+    apart = v - v_i.mean(axis=0)
     return h.context.engine.xp.sqrt((apart * apart).sum(axis=1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
+from dpfl_theory.algorithms.local_updates import dense
 from dpfl_theory.algorithms.observables.base import Observable, require_attribute
 from dpfl_theory.errors import InputError
 
@@ -13,23 +14,29 @@ __all__ = ["OBSERVABLES"]
 
 def _shifts(h: Round) -> Any:
     """hou2023: (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
-    state, context = h.state, h.context
-    if state is None or not hasattr(state, "weight") or context.problem.constants.w_star is None:
+    context = h.context
+    if not hasattr(h.run, "communicated") or context.problem.constants.w_star is None:
         raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
-    h_i = state.h_i - context.engine.asarray(context.problem.gradients_at_star)[:, None, :]
-    return state.weight**2 * (h_i * h_i).sum(axis=(0, 2))
+    _, h_i = h.state.inner
+    h_i = h_i - context.engine.asarray(context.problem.gradients_at_star)[:, None, :]
+    weight = h.again().row(h.run.step / h.run.probability)
+    return weight**2 * (h_i * h_i).sum(axis=(0, 2))
 
 
 def _lyapunov(h: Round) -> Any:
     """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
     shifts = _shifts(h)
-    x = h.state.x_i - h.context.engine.asarray(h.context.problem.constants.w_star)
+    x = h.state.inner[0] - h.context.engine.asarray(h.context.problem.constants.w_star)
     return (x * x).sum(axis=(0, 2)) + shifts
 
 
 def _message_squared(h: Round) -> Any:
-    messages = require_attribute(h, "messages", "message-squared")
-    return (messages * messages).sum(axis=2).mean(axis=0)
+    messages = dense(require_attribute(h, "messages", "message-squared"))
+    squares = (messages * messages).sum(axis=2)
+    if h.cohort is None or len(squares) < h.context.problem.n:
+        return squares.mean(axis=0)
+    counts = h.cohort.T
+    return (counts * squares).sum(axis=0) / h.context.engine.xp.maximum(counts.sum(axis=0), 1.0)
 
 
 OBSERVABLES = (

@@ -11,9 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.hyperparameters import step_at
 from dpfl_theory.algorithms.observables.base import Observable, cached
-from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.errors import InputError
 
 __all__ = ["OBSERVABLES", "STEPS", "Steps"]
@@ -27,28 +25,26 @@ class Steps:
     these points and at those of a user without errors, (n, S, d) each. present (n, S, 1): 1 for the cohort."""
 
     def __init__(self, h: Round) -> None:
-        xp, context, state, run = h.context.engine.xp, h.context, h.state, h.algorithm
-        n = context.problem.n
-        self.round = h
-        present = xp.ones((n, len(state.x)))
-        if h.members is not None:
-            present = (h.members[:, None, :] == xp.arange(n)[None, :, None]).any(axis=0) * 1.0
-        self.present = present[:, :, None]
-        eta = context.per_replicate(step_at(run.local_step, h.k))[None, :, None]
-        self.points = [xp.broadcast_to(state.x[None], state.c_i.shape)]
+        xp, context, run, o = h.context.engine.xp, h.context, h.run, h.again()
+        self.round, self.steps = h, run.local_steps
+        (c, c_i), x = h.state.inner, h.w
+        self.present = h.cohort.T[:, :, None]
+        eta = o.row(run.local_step)[None, :, None]
+        self.points = [xp.broadcast_to(x[None], c_i.shape)]
         self.noisy, self.true, self.quiet = [], [], []
-        silent, total = self.points[0], xp.zeros_like(state.c_i)
-        for q in range(run.local_steps):
-            self.noisy.append(run.gradient.evaluate(context, self.points[-1], None, h.k, q))
-            self.true.append(context.gradients(self.points[-1]))
+        silent, total = self.points[0], xp.zeros_like(c_i)
+        for _ in range(run.local_steps):
+            at = self.points[-1]
+            self.noisy.append(o.each(o.everyone, lambda i, at=at: run.gradient(o, i, at)))
+            self.true.append(context.gradients(at))
             self.quiet.append(context.gradients(silent))
-            total = total + self.noisy[-1] + state.c[None] - state.c_i
-            self.points.append(state.x[None] - eta * total)
-            silent = silent - eta * (self.quiet[-1] + state.c[None] - state.c_i)
+            total = total + self.noisy[-1] + c[None] - c_i
+            self.points.append(x[None] - eta * total)
+            silent = silent - eta * (self.quiet[-1] + c[None] - c_i)
 
     def move(self) -> Any:
         """x^t - x^{t-1}, (1, S, d)."""
-        return (self.round.after.x - self.round.state.x)[None]
+        return (self.round.after.w - self.round.w)[None]
 
     def drift(self) -> Any:
         """y_i^k - x^{t-1} for k = 1..K, (K n, S, d)."""
@@ -56,15 +52,15 @@ class Steps:
 
     def lag(self) -> Any:
         """alpha_{i,k-1}^t - x^t, (K n, S, d): where a user's gradients were taken when it last took part."""
-        h, run = self.round, self.round.algorithm
+        h, run = self.round, self.round.run
         if h.k != run.warm_start:
             raise InputError(
                 "observable 'scaffold-lag' is for the first round after the warm ones: run no further round"
             )
-        old = run.warm_points.points(h.context, h.context.start, None)
+        old = run.warm_points(h.again(), Ellipsis, h.context.start)
         before = self.points[:-1]
         return h.context.engine.xp.concatenate(
-            [self.present * y + (1.0 - self.present) * old - h.after.x[None] for y in before]
+            [self.present * y + (1.0 - self.present) * old - h.after.w[None] for y in before]
         )
 
     def error(self) -> Any:
@@ -73,7 +69,8 @@ class Steps:
 
     def control(self) -> Any:
         """The mean of c_i^t - E c_i^t over the cohort, for quadratics, (1, S, d)."""
-        error = self.round.after.c_i - sum(self.quiet) / self.round.algorithm.local_steps
+        _, c_i = self.round.after.inner
+        error = c_i - sum(self.quiet) / self.steps
         return ((self.present * error).sum(axis=0) / self.present.sum(axis=0))[None]
 
     def total(self) -> Any:
@@ -89,11 +86,11 @@ def _mean_square(name: str, unit: tuple[int, int], latex: str, meaning: str, of:
     """The mean of the squared lengths of some vectors of a round."""
 
     def evaluate(h: Round) -> Any:
-        if not isinstance(h.algorithm, Scaffold):
+        if not hasattr(h.run, "control_weight"):
             raise InputError(
                 f"observable {name!r} needs the local steps of SCAFFOLD's users, which this algorithm does not have"
             )
-        if h.k < h.algorithm.warm_start:
+        if h.k < h.run.warm_start:
             return h.context.engine.xp.zeros(len(h.w))
         vectors = of(cached(h, STEPS, lambda: Steps(h)))
         return (vectors * vectors).sum(axis=2).mean(axis=0)

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
-from dpfl_theory.algorithms.hyperparameters import step_at
 from dpfl_theory.algorithms.observables.base import Observable, cached
 from dpfl_theory.errors import InputError
 
@@ -24,19 +22,19 @@ class Steps:
     sums (n, S, d); apart (S,): the clients' mean of the squared distances of these gradients from those at x."""
 
     def __init__(self, h: Round) -> None:
-        xp, context, run = h.context.engine.xp, h.context, h.algorithm
+        xp, context, run, o = h.context.engine.xp, h.context, h.run, h.again()
         self.count = run.local_steps
-        self.step = context.per_replicate(step_at(run.local_step, h.k))
+        self.step = o.row(run.local_step)
         start = xp.repeat(h.w[None], context.problem.n, axis=0)
         seen, self.sums = xp.zeros_like(start), xp.zeros_like(start)
         self.first = context.gradients(start)
         self.apart = xp.zeros_like(start[0, :, 0])
-        for q in range(self.count):
+        for _ in range(self.count):
             at = start - self.step[None, :, None] * seen
             gradients = context.gradients(at)
             self.sums = self.sums + gradients
             self.apart = self.apart + ((gradients - self.first) ** 2).sum(axis=-1).mean(axis=0)
-            seen = seen + run.gradient.evaluate(context, at, None, h.k, q)
+            seen = seen + o.each(o.everyone, lambda i, at=at: run.gradient(o, i, at))
 
     def mean_drift(self) -> Any:
         """||sqrt(Q) grad f(x) - (1/sqrt(Q)) (1/n) sum_i S_i||^2."""
@@ -53,10 +51,11 @@ class Steps:
 
 def _of_steps(name: str, unit: tuple[int, int], latex: str, meaning: str, of: Callable[[Steps], Any]) -> Observable:
     def evaluate(h: Round) -> Any:
-        if not isinstance(h.algorithm, TwoSidedFedAvg) or h.algorithm.threshold is not None:
+        bounds = h.run is not None and h.run.level in h.run.parameters and h.run.parameters[h.run.level].unit == "X"
+        if getattr(h.run, "sign", 0) != 1 or hasattr(h.run, "control") or bounds:
             raise InputError(
-                f"observable {name!r} needs the local steps of TwoSidedFedAvg without a threshold, which this "
-                "algorithm does not have"
+                f"observable {name!r} needs the local steps of FedAvg with two step sizes, without a threshold, which "
+                "this algorithm does not have"
             )
         return of(cached(h, "two-sided steps", lambda: Steps(h)))
 
