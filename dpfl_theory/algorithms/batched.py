@@ -486,7 +486,7 @@ class Simulation(Algorithm):
 
     def after(self, context: Context, state: BatchState, rounds: int) -> Round:
         again = partial(self.operations, context, rounds)
-        return replace(super().after(context, state, rounds), run=self._now(context, rounds), again=again)
+        return replace(super().after(context, state, rounds), run=self._now(context, rounds - 1), again=again)
 
     def _few(self, context: Context) -> bool:
         """Whether only the members of a cohort are run: where all clients at once would be slower."""
@@ -494,7 +494,7 @@ class Simulation(Algorithm):
         if self.cohort.scheme != "fixed" or self.cohort.divisor(problem.n) == problem.n:
             return False
         records = run.protects == "record" or isinstance(self.gradient, RecordGradient)
-        return records or not (run.steps_are_plain() and isinstance(self.gradient, FullGradient) or small(context))
+        return records or not ((run.steps_are_plain() and isinstance(self.gradient, FullGradient)) or small(context))
 
     def _vector(self, o: BatchOperations, w: Any) -> Any:
         if getattr(w, "shape", ()) != (o.S, o.d):

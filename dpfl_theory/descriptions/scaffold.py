@@ -141,7 +141,7 @@ class Scaffold(Averaging):
         return w
 
     def warm(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
-        """The control variates after a round that only sets them: to the mean of K gradients (noble2022 Section 3.3)."""
+        """The control variates after a warm round: means of K gradients (noble2022 Section 3.3)."""
 
         def mean(i: Any) -> Any:
             at = self.warm_points(o, i, w)

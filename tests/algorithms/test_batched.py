@@ -1,4 +1,4 @@
-"""Simulation simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
+"""Batched simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 from dpfl_theory import descriptions
 from dpfl_theory.algorithms import Cohort, Run, Schedule, Tabulated, simulate
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.batched import Simulation, BatchOperations, simulation
+from dpfl_theory.algorithms.batched import BatchOperations, Simulation, simulation
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
