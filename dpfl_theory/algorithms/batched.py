@@ -309,6 +309,7 @@ class BatchOperations:
     def _bounded(self, u: Any, threshold: Any, normalise: bool) -> Any:
         if isinstance(u, LocalUpdates) and u.base is None:
             return u.bounded(threshold, normalise)
+        u = dense(u)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
 
     def smooth(self, u: Any, alpha: Any) -> Any:
