@@ -17,10 +17,10 @@ import numpy as np
 
 from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, RecordGradient, ScaffNew, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import Gradient
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
@@ -103,7 +103,8 @@ def _hou2023(problem: Problem, T: int) -> Iterator[Comparison]:
     for tau in (1, 2, 3, 6):
         exact = gap("dp-fedavg", (Q, CENTRES, START), tau, T, UNIT)
         count = T // tau
-        fedavg = TwoSidedFedAvg(1.0, local_steps=tau, sigma=math.sqrt(float(UNIT) * count))
+        run = UnclippedTwoSidedFedAvg(eta_l=1.0, eta_g=1.0, Q=tau, sigma=math.sqrt(float(UNIT) * count))
+        fedavg = Simulation(run)
         yield Comparison(f"DP-FedAvg, tau = {tau}", exact, fedavg, problem, count, "suboptimality")
     star = sum((a * b for a, b in zip(Q, CENTRES)), Fraction(0)) / sum(Q)
     shifts = [[q * (star - centre)] for q, centre in zip(Q, CENTRES)]

@@ -134,6 +134,16 @@ class BatchOperations:
         raise InputError("a batched simulation draws by address: use o.gaussian and o.coin, not o.rng")
 
     # Clients.
+    def given(self, rows: Any) -> Any:
+        """A given vector for each client, a row of (n, d)."""
+        if np.shape(rows) != (self.n, self.d):
+            raise InputError(
+                f"the given vectors have shape {np.shape(rows)}: {self.n} rows of {self.d} numbers are needed, one for "
+                "each client"
+            )
+        rows = self._context.engine.asarray(np.asarray(rows, dtype=np.float64))
+        return self._xp.broadcast_to(rows[:, None, :], (self.n, self.S, self.d))
+
     def _for_each(self, value: Any, clients: int | None = None) -> Any:
         """A value with one entry for each of n clients and replicate, (n, S, 1 or d); or several of them."""
         clients = self.n if clients is None else clients
