@@ -12,8 +12,9 @@ import sys
 import time
 from typing import Any
 
-from dpfl_theory.algorithms import EF21, Cohort, FedAvg, ScaffNew, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import EF21, Cohort, FedAvg, ScaffNew, simulate
 from dpfl_theory.algorithms.bounding import Clip, SmoothedNormalise
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 
 LOOP: Any = sys.modules[simulate.__module__]
@@ -22,7 +23,7 @@ POISSON = Cohort("poisson", 2)
 CASES = {
     "FedAvg, E = 1": FedAvg(0.1, 1, bounding=Clip(1.0), sigma=0.3),
     "FedAvg, E = 4, Poisson": FedAvg(0.1, 4, bounding=Clip(1.0), sigma=0.3, cohort=POISSON),
-    "two-sided, E = 3": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
+    "two-sided, E = 3": DPTwoSidedFedAvg(eta_l=0.1, eta_g=1.5, Q=3, c=0.5, sigma=0.1),
     "alpha-NormEC": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
     "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
 }

@@ -452,6 +452,8 @@ class Simulation(Algorithm):
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
         check_values(self.run)
+        for attribute, what in self.run.counts.items():
+            require_integer(f"the number of {what}", getattr(self.run, attribute), minimum=0)
         for attribute, p in self.run.parameters.items():
             fits_replicates(named(p), getattr(self.run, attribute), replicates)
 
@@ -516,8 +518,10 @@ class Simulation(Algorithm):
 
     def describe(self) -> dict[str, Any]:
         values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
+        values |= {a: int(getattr(self.run, a)) for a in self.run.counts}
         oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
-        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe(), **oracle}
+        parts = {"replaced": list(self.run.replaced_parts)} if self.run.replaced_parts else {}
+        return {"algorithm": self.run.name, **values, **parts, "cohort": self.cohort.describe(), **oracle}
 
 
 def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:

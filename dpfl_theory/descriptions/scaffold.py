@@ -6,7 +6,7 @@ w = w + eta_g mean_S (y_i - w);   c = c + (|S|/n) mean_S (c_i^+ - c_i);   c_i = 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -58,8 +58,10 @@ class Scaffold(Averaging):
         ),
     )
 
+    counts: ClassVar[Mapping[str, str]] = {"warm_start": "warm rounds"}
     warm_start = 0
-    """The number of first rounds that only set control variates."""
+    """The number of first rounds that only set control variates, at the server's vector. The paper's theory needs every
+    user to have been drawn: take one round of `all_users`, or some 4/l rounds."""
 
     local_step = TwoSidedFedAvg.local_step
     global_step = replace(TwoSidedFedAvg.global_step, search=Range((0.1, 10.0)))
