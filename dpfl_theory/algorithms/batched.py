@@ -448,6 +448,10 @@ class Simulation(Algorithm):
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
+    def with_values(self, **values: Any) -> Simulation:
+        """The same simulation with other values of the algorithm's parameters, by attribute."""
+        return replace(self, run=self.run.with_values(**values))
+
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from algorithms.reductions import DESCRIBED
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import families
@@ -35,19 +36,25 @@ from dpfl_theory.algorithms import (
     Clip,
     Cohort,
     FedAvg,
-    ModelClippedFedAvg,
     NoisyGradient,
     Normalise,
     RecordGradient,
     ScaffNew,
-    Scaffold,
     ServerMomentum,
     SmoothedNormalise,
-    TwoSidedFedAvg,
     WeightedAverage,
     simulate,
 )
 from dpfl_theory.algorithms.batched import Simulation
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.descriptions.scaffold import Scaffold, all_users
+from dpfl_theory.descriptions.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import random_quadratic
@@ -94,8 +101,57 @@ _ORIGIN = {
 }
 
 
-def _clipped_models(build: Callable[..., Any]) -> Example:
-    return Example(build, LENGTH, LENGTH, lambda cls, step: cls(step, 1e6), exempt=_ORIGIN)
+def _described(
+    values: Mapping[str, Any],
+    more: Callable[[float, float, float], Mapping[str, Any]],
+    threshold: Unit | None,
+    sigma: Unit | None,
+    single: Mapping[str, Any],
+    cohort: Cohort | None = None,
+    gradient: Callable[[float, float, float], Any] | None = None,
+    parts: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Example:
+    """The simulation of a description with these values and those that step, threshold and sigma give.
+
+    single: the values of one local step without noise and bounds. parts: replaced parts of the round.
+    """
+    cohort = cohort or Cohort()
+
+    def build(cls: Any, e: float, C: float, s: float) -> Any:
+        run = cls(local_step=e, **values, **more(e, C, s)).replaced(**(parts or {}))
+        return Simulation(run, cohort, *(() if gradient is None else (gradient(e, C, s),)))
+
+    def descent(cls: Any, step: float) -> Any:
+        whole = (Cohort(), RecordGradient()) if others.get("records") and cls.protects != "record" else ()
+        return Simulation(cls(local_step=step, **single), *whole)
+
+    return Example(build, threshold, sigma, descent, **others)
+
+
+def _private(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": C, "sigma": s}
+
+
+def _nothing(e: float, C: float, s: float) -> dict[str, float]:
+    return {}
+
+
+def _of_noise(e: float, C: float, s: float) -> dict[str, float]:
+    return {"sigma": s}
+
+
+def _of_steps(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": C, "noise_multiplier": s}
+
+
+_ONE = {"global_step": 1.0, "local_steps": 1}
+_QUIET = {"threshold": 1e6, "sigma": 0.0}
+_ALL_RECORDS = {**_ONE, "threshold": 1e6, "noise_multiplier": 0.0, "share": 1.0}
+
+
+def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
+    return {"global_step": global_step, "local_steps": local_steps}
 
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
@@ -107,18 +163,37 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "plain": _fedavg(lambda cls, e, C, s: cls(e, 4), None, None),
     },
     TwoSidedFedAvg: {
-        "clipped": _two_sided(lambda cls, e, C, s: cls(e, 1.5, 3, C, s, THREE, NoisyGradient(s / e))),
-        "poisson": _two_sided(lambda cls, e, C, s: cls(e, 0.8, 2, C, s, SOME)),
-        "repeated": _two_sided(lambda cls, e, C, s: cls(e, 1.2, 2, C, s, TWICE, NoisyGradient(0.3 * s / e))),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 1.2, 2, None, 0.0, THREE, RecordGradient(0.5, C, s))),
-        "median": _of_records(
-            lambda cls, e, C, s: cls(e, 1.2, 2, C, 0.0, SOME, RecordGradient(0.6, "median", s)), LENGTH
+        "noisy": _described(_steps(1.5, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
+        "records": _described(
+            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE, lambda e, C, s: RecordGradient(0.5, C, s), records=True
         ),
-        "plain": _two_sided(lambda cls, e, C, s: cls(e, 1.5, 4), None, None),
+        "plain": _described(_steps(1.5, 4), _nothing, None, None, _ONE),
+    },
+    DPTwoSidedFedAvg: {
+        "clipped": _described(
+            _steps(1.5, 3), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, THREE, lambda e, C, s: NoisyGradient(s / e)
+        ),
+        "poisson": _described(_steps(0.8, 2), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, SOME),
+        "repeated": _described(_steps(1.2, 2), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, TWICE),
+        "median": _described(
+            _steps(1.2, 2), lambda e, C, s: {"threshold": C, "sigma": 0.0}, LENGTH, NUMBER, {**_ONE, **_QUIET}, SOME,
+            lambda e, C, s: RecordGradient(0.6, "median", s), records=True,
+        ),
+    },
+    UnclippedTwoSidedFedAvg: {
+        "noisy": _described(_steps(1.2, 3), _of_noise, None, LENGTH, {**_ONE, "sigma": 0.0}, THREE),
+    },
+    RecordLevelFedAvg: {
+        "some": _described({**_steps(1.2, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, THREE, records=True),
     },
     ModelClippedFedAvg: {
-        "fixed": _clipped_models(lambda cls, e, C, s: cls(e, C, 2, s, THREE, NoisyGradient(s / e))),
-        "poisson": _clipped_models(lambda cls, e, C, s: cls(e, C, 3, s, SOME)),
+        "fixed": _described(
+            {"local_steps": 2}, _private, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, THREE,
+            lambda e, C, s: NoisyGradient(s / e), exempt=_ORIGIN,
+        ),
+        "poisson": _described(
+            {"local_steps": 3}, _private, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
+        ),
     },
     DPSGD: {
         "clipped": _fedavg(lambda cls, e, C, s: cls(e, Clip(0.5 * C), s, THREE, NoisyGradient(s))),
@@ -143,19 +218,23 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "plain": _two_sided(lambda cls, e, C, s: cls(e, 0.6), None, None),
     },
     Scaffold: {
-        "noisy": _fedavg(lambda cls, e, C, s: cls(e, 1.4, 3, THREE, NoisyGradient(s)), None),
-        "warm": _fedavg(lambda cls, e, C, s: cls(e, 1.0, 2, THREE, NoisyGradient(s), 2, Cohort()), None),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 0.8, 2, Cohort("fixed", 2), RecordGradient(0.5, C, s), 1)),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, 1.2, 4), None, None),
+        "noisy": _described(_steps(1.4, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
+        "warm": _described(
+            _steps(1.0, 2), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s),
+            {"warm_start": 2, "warm_members": all_users},
+        ),
+        "plain": _described(_steps(1.2, 4), _nothing, None, None, _ONE),
+    },
+    DPScaffold: {
+        "warm": _described(
+            {**_steps(0.8, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, Cohort("fixed", 2),
+            parts={"warm_start": 1}, records=True,
+        ),
     },
     ServerMomentum: {
         "clipped": Example(
             lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, Clip(C), THREE, s), 0.6),
             SLOPE, SLOPE, lambda cls, step: cls(FedAvg(step), 0.0),
-        ),
-        "two-sided": Example(
-            lambda cls, e, C, s: cls(TwoSidedFedAvg(0.5 * e, 1.2, 2, C, s, SOME), 0.3),
-            LENGTH, LENGTH, lambda cls, step: cls(TwoSidedFedAvg(step), 0.0),
         ),
     },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
@@ -305,7 +384,7 @@ CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.ite
 
 
 def algorithms() -> set[type]:
-    """All hand-written algorithms of the package, found by scanning it. Simulation rounds are compared with them."""
+    """All hand-written algorithms of the package, found by scanning it, and descriptions that are simulated."""
     for info in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{info.name}")
     found, todo = set(), [Algorithm]
@@ -318,7 +397,8 @@ def algorithms() -> set[type]:
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    return found - {Simulation}
+    replaced = {cls for cls in found if cls.__name__ in {kind.__name__ for kind in DESCRIBED}}
+    return (found - {Simulation} - replaced) | {*DESCRIBED}
 
 
 def test_every_algorithm_has_examples() -> None:
@@ -356,7 +436,8 @@ def test_examples_use_what_they_are_given(case: str) -> None:
     assert np.array_equal(base, other_C) == (example.threshold is None)
     assert np.array_equal(base, other_sigma) == (example.sigma is None)
     assert not np.allclose(base, other_step)
-    assert example.build(cls, 0.4, 1.0, 0.3).describe()["algorithm"] == cls.__name__
+    name = cls.name if issubclass(cls, Description) else cls.__name__
+    assert example.build(cls, 0.4, 1.0, 0.3).describe()["algorithm"] == name
 
 
 @given(
