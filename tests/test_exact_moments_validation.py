@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.algorithms import EF21, Cohort
+from dpfl_theory.algorithms import EF21
 from dpfl_theory.algorithms.base import Context, Round
 from dpfl_theory.algorithms.ef21 import EF21State
-from dpfl_theory.algorithms.scaffold import Scaffold, ScaffoldState
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.validation import Context as Profile
 
 
@@ -38,29 +38,41 @@ def test_every_mean_is_the_exact_one(exact: Any) -> None:
         assert abs(deviation(comparison, 10_000, seed)) < 5, comparison.name
 
 
-class Forgetful(Scaffold):
+def forgetful(right: Any) -> Any:
     """A fault: control variates stay those of the warm start."""
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, round_ = super().round(context, state, k)
-        return (after if k == 0 else ScaffoldState(after.x, state.c, state.c_i)), round_
+    def round_(a: Any, o: Any, w: Any, state: Any) -> Any:
+        after, inner = Scaffold.round(a, o, w, state)
+        return after, inner if a.is_warm(o) else state
+
+    return with_parts(right, round=round_)
 
 
-class Late(Scaffold):
+def late(right: Any) -> Any:
     """A fault: the server's control variate is one round late."""
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, round_ = super().round(context, state, k)
-        return (after if k == 0 else ScaffoldState(after.x, state.c, after.c_i)), round_
+    def round_(a: Any, o: Any, w: Any, state: Any) -> Any:
+        after, (c, own) = Scaffold.round(a, o, w, state)
+        return after, (c if a.is_warm(o) else state[0], own)
+
+    return with_parts(right, round=round_)
 
 
-class Eager(Scaffold):
+def eager(right: Any) -> Any:
     """A fault: users outside the cohort also change their control variates."""
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, round_ = super().round(context, state, k)
-        everyone = Scaffold.round(replace(self, cohort=Cohort()), context, state, k)[0]
-        return ScaffoldState(after.x, everyone.c, everyone.c_i), round_
+    def controls(a: Any, o: Any, w: Any, c: Any, own: Any, trained: Any) -> Any:
+        new = o.apply(o.each(o.everyone, lambda i: a.train(o, w, i, own[i], c)), lambda t: t.new)
+        return c + o.sum(o.everyone, new - own) / o.n, new
+
+    def when_warm(a: Any, o: Any, *rest: Any) -> Any:
+        return (Scaffold.controls if a.is_warm(o) else controls)(a, o, *rest)
+
+    return with_parts(right, controls=when_warm)
+
+
+def with_parts(right: Any, **parts: Any) -> Any:
+    return replace(right, run=right.run.replaced(**parts))
 
 
 class Leaky(EF21):
@@ -83,13 +95,12 @@ def louder(right: Any) -> Any:
 
 def without_share(right: Any) -> Any:
     """A fault: 1/M in place of 1/(lM)."""
-    return replace(right, global_step=right.global_step * right.cohort.size / 3)
+    return right.with_values(global_step=right.run.global_step * right.cohort.size / 3)
 
 
 def whole_batches(right: Any) -> Any:
     """A fault: all records are in each step, with the same noise."""
-    multiplier = right.gradient.noise_multiplier / right.gradient.share
-    return replace(right, gradient=replace(right.gradient, share=1.0, noise_multiplier=multiplier))
+    return right.with_values(share=1.0, noise_multiplier=right.run.noise_multiplier / right.run.share)
 
 
 TWO = "DP-SCAFFOLD, 2 of 3 users, K = 2, eta_g = 3/2, 3 rounds"
@@ -103,8 +114,8 @@ LINE = "alpha-NormEC, n = 3, d = 1, K = 5, beta = 1/2"
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        *((TWO, fault) for fault in (louder, without_share, as_(Forgetful), as_(Late), as_(Eager))),
-        (ONE, lambda right: replace(right, warm_cohort=None)),
+        *((TWO, fault) for fault in (louder, without_share, forgetful, late, eager)),
+        (ONE, lambda right: with_parts(right, warm_members=Scaffold.warm_members)),
         *((LOCAL, fault) for fault in (louder, without_share)),
         (RECORDS, whole_batches),
         *((LINE, lambda right, f=f: replace(right, sigma=f * right.sigma)) for f in (1.07, 1 / math.sqrt(3))),

@@ -15,13 +15,15 @@ from dpfl_theory.runtime.recorded_warnings import counted, in_words, recorded, t
 
 DIVERGES = """
 import numpy as np
-from dpfl_theory.algorithms import TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import simulate
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 TITLE, CAPTION, SOURCE = "A run that diverges", "A run.", {"paper": "mine", "where": "here"}
 BUDGET_SECONDS = {"full": 1.0, "paper": 1.0}
 def diverge():
     problem = make("quadratic", clients=4, dimension=3, seed=1)
-    run = simulate(TwoSidedFedAvg(50.0, 1.0, 1, 1e300), problem, 400, 2, start=np.ones(3), device="cpu")
+    algorithm = DPTwoSidedFedAvg(eta_l=50.0, eta_g=1.0, Q=1, c=1e300, sigma=0.0)
+    run = simulate(algorithm, problem, 400, 2, start=np.ones(3), device="cpu")
     return float(run.final.size)
 """
 SCRIPT = (

@@ -17,8 +17,8 @@ import numpy as np
 
 from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Simulation, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.algorithms.observables import get
+from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.record_level import DPScaffold
 from dpfl_theory.descriptions.scaffold import Scaffold, all_users
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg

@@ -209,7 +209,9 @@ def simulate(
     if isinstance(algorithm, Description):
         title, described = algorithm.name, Simulation(algorithm, cohort or Cohort())
         algorithm = simulation(algorithm, cohort)
-    elif cohort is not None:
+    elif isinstance(algorithm, Simulation):
+        title = algorithm.run.name
+    if described is None and cohort is not None:
         raise InputError(f"{title} samples its clients itself: give the cohort to {title}, or simulate a description")
     algorithm.validate(problem, replicates)
     points = _starting_points(start, replicates, problem.d)

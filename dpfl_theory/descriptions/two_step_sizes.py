@@ -7,6 +7,7 @@ w = w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, fault
@@ -146,6 +147,7 @@ class ModelClippedFedAvg(DPTwoSidedFedAvg):
     source = "zhang2021 Section 2.1"
     samplings = ("fixed", "with-replacement")
     global_step = 1.0
+    threshold = replace(DPTwoSidedFedAvg.threshold, meaning="threshold of a model")
 
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return y

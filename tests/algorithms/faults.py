@@ -53,11 +53,11 @@ def scaffnew_cases(a: Zoo) -> Cases:
 def two_sided_cases(a: Zoo) -> Cases:
     steps = {"eta_l": Schedule([0.4, 0.3, 0.2], 0.8), "eta_g": [1.5, 0.7, 1.0], "Q": 3}
     sigma = [0.1, 0.5, 0.3]
-    noisy = a.NoisyGradient(0.2)
+    noisy, dense = a.NoisyGradient(0.2), ("dense",)
     decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
     poisson = Cohort("poisson", 1.5)
     return [
-        (a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy), dense),
         (a.Simulation(a.DPTwoSidedFedAvg(**decaying, c=0.5, sigma=0.3), poisson), ("dense", "huber")),
         (a.Simulation(a.TwoSidedFedAvg(**decaying), poisson), ("huber",)),
         (a.Simulation(a.UnclippedTwoSidedFedAvg(**other, sigma=0.3), Cohort("with-replacement", 4)), ("low-rank",)),
@@ -237,7 +237,8 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise where nobody takes part", BATCHED, "self._xp.sqrt(number)", "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
     ("noise on one coordinate", BATCHED, "(normals if for_each else normals[0])",
      "(normals if for_each else normals[0]) * (self._xp.arange(self.d) < 1)"),
-    ("all gradients at the server's vector", BATCHED, "for _ in range(int(steps)):\n            y = y - step * direction(y)",
+    ("all gradients at the server's vector", BATCHED,
+     "for _ in range(int(steps)):\n            y = y - step * direction(y)",
      "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
     ("Q - 1 steps", BATCHED, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
     ("ascent", BATCHED, "y = y - step * direction(y)", "y = y + step * direction(y)"),

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from laws.test_algorithm_laws import CASES
 from oracles.compare import problem_of
+from two_steps import model_clipped, scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     DPSGD,
@@ -17,17 +18,16 @@ from dpfl_theory.algorithms import (
     Clip,
     Cohort,
     FedAvg,
-    ModelClippedFedAvg,
+    FullGradient,
     NoisyGradient,
     Normalise,
     RecordGradient,
     ScaffNew,
-    Scaffold,
     Schedule,
     ServerMomentum,
+    Simulation,
     SmoothedNormalise,
     Tabulated,
-    TwoSidedFedAvg,
     Unbounded,
     WeightedAverage,
     simulate,
@@ -41,6 +41,15 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     cls, example = CASES[case]
     algorithm = example.build(cls, 0.4, 1.0, 0.3)
     described = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
+    if isinstance(algorithm, Simulation):
+        assert described["algorithm"] == cls.name
+        for attribute, p in cls.parameters.items():
+            assert described[p.symbol] == getattr(algorithm.run, attribute)
+        assert described["cohort"] == algorithm.cohort.describe()
+        assert described.items() >= {name: getattr(algorithm.run, name) for name in cls.counts}.items()
+        full = isinstance(algorithm.gradient, FullGradient)
+        assert full or described.items() >= json.loads(json.dumps(algorithm.gradient.describe())).items()
+        return
     assert described["algorithm"] == cls.__name__
     for field in dataclasses.fields(algorithm):
         value = getattr(algorithm, field.name)
@@ -69,24 +78,11 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: Clip(0.0), f"the threshold C is 0: {POSITIVE}"),
     (lambda: Normalise([1.0, -1.0]), f"the scaling factor C is -1: {POSITIVE}"),
     (lambda: SmoothedNormalise(-0.1), f"alpha is -0.1: {NOT_NEGATIVE}"),
-    (lambda: TwoSidedFedAvg(0.0), f"the local step size is 0: {POSITIVE}"),
-    (lambda: TwoSidedFedAvg(0.1, Tabulated([1.0, 0.0])), f"an entry of the global step size is 0: {POSITIVE}"),
-    (
-        lambda: TwoSidedFedAvg(0.1, local_steps=0),
-        "the number of local steps is 0: a whole number of at least 1 is needed",
-    ),
-    (lambda: TwoSidedFedAvg(0.1, threshold=-1.0), f"the threshold c is -1: {POSITIVE}"),
-    (lambda: TwoSidedFedAvg(0.1, sigma=-1.0), f"sigma is -1: {NOT_NEGATIVE}"),
-    (lambda: ModelClippedFedAvg(0.1, 0.0), f"the threshold c is 0: {POSITIVE}"),
     (lambda: DPSGD(-0.1), f"the step size is -0.1: {POSITIVE}"),
     (lambda: DPSGD(0.1, sigma=[0.0, -2.0]), f"sigma is -2: {NOT_NEGATIVE}"),
     (lambda: EF21(0.1, beta=0.0), f"beta is 0: {POSITIVE}"),
     (lambda: EF21(0.1, memory=-1.0), f"the memory's share of the first gradient is -1: {NOT_NEGATIVE}"),
     (lambda: EF21(0.1, server_normalisation=1), "server normalisation is 1: give true or false"),
-    (
-        lambda: Scaffold(0.1, warm_start=-1),
-        "the number of warm rounds is -1: a whole number of at least 0 is needed",
-    ),
     (
         lambda: ServerMomentum(ScaffNew(0.1)),
         "ScaffNew keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
@@ -113,22 +109,20 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(make: Any, sentence: str
 
 
 COUNT = "has 2 values for 3 replicates: give one number, or one for each replicate"
-KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or full"
 
 
 @pytest.mark.parametrize(
     ("algorithm", "sentence"),
     [
-        (TwoSidedFedAvg([0.1, 0.2]), f"local_step {COUNT}"),
-        (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
-        (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
-        (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
+        (two_sided([0.1, 0.2]), f"the local step {COUNT}"),
+        (two_sided(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
+        (two_sided(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
+        (model_clipped(0.1, [1.0, 2.0]), f"the threshold of a model {COUNT}"),
         (DPSGD(0.1, Clip([1.0, 2.0])), f"threshold {COUNT}"),
         (EF21(0.1, SmoothedNormalise([1.0, 2.0])), f"alpha {COUNT}"),
         (EF21(0.1, memory=[1.0, 2.0]), f"memory {COUNT}"),
-        (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
-        (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
-        (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
+        (scaffold(Schedule([0.1, 0.2])), f"the local step {COUNT}"),
+        (scaffold(0.1, cohort=Cohort("with-replacement", 2)), "a client that is drawn twice would write twice: "),
         (ScaffNew(0.1, gradient=RecordGradient()), "problem 'random quadratic, condition 10' has no records: "),
         (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
         (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
@@ -144,4 +138,29 @@ def test_what_does_not_fit_the_run_is_refused_before_it(algorithm: Any, sentence
 
 def test_a_table_of_steps_that_ends_too_early_is_named() -> None:
     with pytest.raises(InputError, match=r"^the step sizes end before round 2: give one for each round, not 2$"):
-        simulate(TwoSidedFedAvg(Tabulated(np.array([0.1, 0.2]))), problem_of("dense"), 3, device="cpu")
+        simulate(two_sided(Tabulated(np.array([0.1, 0.2]))), problem_of("dense"), 3, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("make", "sentence"),
+    [
+        (lambda: two_sided(0.0), f"the local step is 0: {POSITIVE}"),
+        (lambda: two_sided(0.1, Tabulated([1.0, 0.0])), f"an entry of the global step is 0: {POSITIVE}"),
+        (
+            lambda: two_sided(0.1, local_steps=0),
+            "the number of local steps is 0: a whole number of at least 1 is needed",
+        ),
+        (lambda: two_sided(0.1, threshold=-1.0), f"the threshold of a difference is -1: {POSITIVE}"),
+        (lambda: two_sided(0.1, sigma=-1.0), f"the noise of one message is -1: {NOT_NEGATIVE}"),
+        (lambda: model_clipped(0.1, 0.0), f"the threshold of a model is 0: {POSITIVE}"),
+        (
+            lambda: scaffold(0.1, warm_start=-1),
+            "the number of warm rounds is -1: a whole number of at least 0 is needed",
+        ),
+    ],
+    ids=lambda x: x if isinstance(x, str) else "",
+)
+def test_values_that_a_simulation_cannot_use_are_refused_in_one_sentence(make: Any, sentence: str) -> None:
+    with pytest.raises(InputError) as caught:
+        make().validate(problem_of("dense"), 1)
+    assert str(caught.value) == sentence

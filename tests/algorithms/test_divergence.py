@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from oracles.compare import play, problem_of, starting_points
 from test_simulate import ALGORITHM, every_algorithm
+from two_steps import two_sided
 
-from dpfl_theory.algorithms import DivergenceWarning, FedAvg, Scaffold, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import DivergenceWarning, FedAvg, RecordGradient, simulate
 from dpfl_theory.algorithms.divergence import FAR, NEVER
 from dpfl_theory.problems import make
 
@@ -39,7 +40,7 @@ def both(monkeypatch: pytest.MonkeyPatch, algorithm: Any, problem: Any, bad: flo
 def test_a_lost_replicate_touches_no_other(
     algorithm: Any, name: str, bad: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if name == "dense" and isinstance(algorithm, Scaffold):
+    if name == "dense" and isinstance(getattr(algorithm, "gradient", None), RecordGradient):
         pytest.skip("its gradients of records need a linear model")
     beside, alone = both(monkeypatch, algorithm, problem_of(name), bad)
     assert np.array_equal(beside.final[FINE], alone.final[FINE])
@@ -80,9 +81,9 @@ def test_the_round_is_that_of_the_runs_themselves(rounds: int) -> None:
 
 def test_it_is_warned_of_once_and_by_its_own_class() -> None:
     problem = make("quadratic", clients=4, dimension=3, seed=1)
-    algorithm = TwoSidedFedAvg(50.0, 1.0, 1, 1e300)
+    algorithm = two_sided(50.0, 1.0, 1, 1e300)
     with pytest.warns(
-        DivergenceWarning, match=r"TwoSidedFedAvg on '.*quadratic.*' diverged in 2 of 2 replicates, the first"
+        DivergenceWarning, match=r"dp-fedavg-two-sided on '.*quadratic.*' diverged in 2 of 2 replicates, the first"
     ) as w:
         run = simulate(algorithm, problem, 400, 2, start=np.ones(3), device="cpu")
     assert len(w) == 1

@@ -15,15 +15,14 @@ import pytest
 from oracles.compare import CPU, ENGINES, problem_of, starting_points
 from oracles.families import least_squares
 from scipy import stats
+from two_steps import model_clipped, two_sided
 
 from dpfl_theory.algorithms import (
     Cohort,
     FullGradient,
     Gradient,
-    ModelClippedFedAvg,
     NoisyGradient,
     RecordGradient,
-    TwoSidedFedAvg,
     simulate,
 )
 from dpfl_theory.algorithms.base import Context
@@ -141,12 +140,12 @@ def test_local_steps_and_clients_draw_noise_and_records_of_their_own() -> None:
         assert np.allclose(oracle.evaluate(context, w[:2], chosen, 0, 0), first[[2, 0]], rtol=1e-13)
 
 
-@pytest.mark.parametrize("algorithm", [TwoSidedFedAvg, ModelClippedFedAvg])
+@pytest.mark.parametrize("algorithm", [two_sided, model_clipped])
 def test_a_client_drawn_twice_adds_noise_twice(algorithm: Any) -> None:
     """The mean of s draws has variance sigma^2/s however often a client is among them: chi-square limits, rate 2e-9.
     With one noise for each distinct client it would be sigma^2 sum_i (count_i/s)^2, beyond those limits."""
     problem, sigma, replicates, s = problem_of("dense"), 0.6, 3000, 4
-    options = {"threshold": 1e9} if algorithm is ModelClippedFedAvg else {}
+    options = {"threshold": 1e9} if algorithm is model_clipped else {}
     cohort = Cohort("with-replacement", s)
     start = np.zeros((replicates, problem.d))
     noisy, quiet = (

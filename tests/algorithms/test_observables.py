@@ -13,14 +13,15 @@ import pytest
 from oracles.compare import ENGINES, Play, play, problem_of, starting_points
 from oracles.fedavg import bound, local_update
 from scipy import stats
+from two_steps import scaffold as scaffold_run
+from two_steps import two_sided as two_sided_run
 
 import dpfl_theory.algorithms.travel_bound as reach_module
-from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Scaffold, Schedule, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Schedule, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
-from dpfl_theory.algorithms.scaffold import WarmPoints
 from dpfl_theory.algorithms.travel_bound import fedavg_reach
+from dpfl_theory.descriptions.scaffold import lagging
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -193,11 +194,11 @@ MEMORIES = {"largest-residual", "estimate-noise"}
 
 
 DIFFERENCES = {"descent-product"}
-"""Of algorithms whose messages are differences of parameters: tested on TwoSidedFedAvg's runs below."""
+"""Of algorithms whose messages are differences of parameters: tested on runs with two step sizes below."""
 
 
 STEPS = {o.name for o in two_sided.OBSERVABLES}
-"""Of TwoSidedFedAvg's local steps: tested below; with noise in tests/statements/test_zhang2021_runs.py."""
+"""Of local steps with two step sizes: tested below; with noise in tests/statements/test_zhang2021_runs.py."""
 
 
 SCAFFOLD = {o.name for o in scaffold.OBSERVABLES}
@@ -290,13 +291,13 @@ def test_values_scale_with_the_unit(name: str) -> None:
         if name in MEMORIES:
             algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
         if name in DIFFERENCES:
-            algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
+            algorithm = two_sided_run(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
         if name in STEPS:
-            algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, gradient=NoisyGradient(0.2 * F / X))
+            algorithm = two_sided_run(0.4 * X**2 / F, 1.0, 3, gradient=NoisyGradient(0.2 * F / X))
         if name in SCAFFOLD:
-            offsets = tuple(tuple(row) for row in X * starting_points(base, base.n))
-            noise = NoisyGradient(0.2 * F / X)
-            algorithm = Scaffold(0.4 * X**2 / F, 1.2, 3, Cohort("fixed", 2), noise, 1, Cohort(), WarmPoints(offsets))
+            points, noise = lagging(X * starting_points(base, base.n)), NoisyGradient(0.2 * F / X)
+            steps = 0.4 * X**2 / F, 1.2, 3
+            algorithm = scaffold_run(*steps, Cohort("fixed", 2), noise, 1, True, warm_points=points)
         run = play(algorithm, problem, 2 if name in SCAFFOLD else 6, starting_points(base, 4) * X, 3)
         keep = [h for h in run.rounds if h.cohort is None or h.cohort.sum(axis=1).all()]
         values.append(np.array([ALL[name].evaluate(h) for h in keep]))
@@ -307,11 +308,11 @@ def test_values_scale_with_the_unit(name: str) -> None:
 
 def test_the_descent_product_is_that_of_the_definition() -> None:
     problem, eta, c = problem_of("huber"), 0.2, 0.3
-    algorithm = TwoSidedFedAvg(eta, 0.7, 2, threshold=c, sigma=0.4, cohort=Cohort("fixed", 3))
+    algorithm = two_sided_run(eta, 0.7, 2, threshold=c, sigma=0.4, cohort=Cohort("fixed", 3))
     run = play(algorithm, problem, 4, starting_points(problem, 2))
     for k, s in itertools.product(range(4), range(2)):
         h, w = run.rounds[k], run.servers[k, s]
-        updates = [eta * local_update(problem, int(i), w, eta, 2) for i in h.members[:, s]]
+        updates = [eta * local_update(problem, int(i), w, eta, 2) for i in np.flatnonzero(h.cohort[s])]
         mean = -np.mean([min(1.0, c / np.linalg.norm(u)) * u for u in updates], axis=0)
         found = ALL["descent-product"].evaluate(h)[s]
         assert found == pytest.approx(float(problem.gradient(w) @ mean), rel=1e-9, abs=1e-13)
@@ -323,7 +324,7 @@ def test_the_descent_product_is_that_of_the_definition() -> None:
 def test_local_steps_are_those_of_the_definition() -> None:
     """Of all clients, with full gradients, whoever is heard."""
     problem, eta, Q = problem_of("huber"), 0.2, 3
-    run = play(TwoSidedFedAvg(eta, 0.7, Q, cohort=Cohort("fixed", 2)), problem, 3, starting_points(problem, 2))
+    run = play(two_sided_run(eta, 0.7, Q, cohort=Cohort("fixed", 2)), problem, 3, starting_points(problem, 2))
     for k, s in itertools.product(range(3), range(2)):
         w, paths = run.servers[k, s], []
         for i in range(problem.n):

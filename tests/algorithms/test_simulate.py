@@ -10,15 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ARRAY, CPU, play, problem_of, starting_points
+from two_steps import scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     Cohort,
     FedAvg,
     RecordGradient,
     ScaffNew,
-    Scaffold,
     ServerMomentum,
-    TwoSidedFedAvg,
     WeightedAverage,
     alpha_norm_ec,
     simulate,
@@ -36,9 +35,9 @@ OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
 ALGORITHMS = {
     "fedavg": ALGORITHM,
     "scaffnew": ScaffNew(0.3, 0.5, 1.0, 0.1),
-    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
+    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
     "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1),
-    "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
+    "scaffold": scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
     "momentum": ServerMomentum(FedAvg(0.2, sigma=0.1), 0.5),
     "average": WeightedAverage(ScaffNew(0.3, 0.5, 1.0, 0.1), 0.9),
 }

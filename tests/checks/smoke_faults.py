@@ -124,7 +124,9 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "record_level: sensitivity C",
         "record_level: noise not divided by b",
     ),
-    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): ("averaging: global step ignored",),
+    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): (
+        "averaging: global step ignored",
+    ),
     ("noble2022.theoremC.1.strongly-convex.repaired", "half of the users, with a ridge"): (
         "cohort: one client too many",
         "cohort: one cohort for all rounds",

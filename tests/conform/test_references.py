@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     Clip,
@@ -15,8 +16,6 @@ from dpfl_theory.algorithms import (
     FedAvg,
     Normalise,
     ScaffNew,
-    Scaffold,
-    TwoSidedFedAvg,
     alpha_norm_ec,
     clip21,
 )
@@ -36,11 +35,11 @@ ALGORITHMS: dict[str, Any] = {
     "dp-normfedavg": lambda v: FedAvg(
         v["eta"], v["E"], v["beta"], Normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
     ),
-    "fedavg-two-sided": lambda v: TwoSidedFedAvg(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
-    "dp-fedavg-two-sided": lambda v: TwoSidedFedAvg(
+    "fedavg-two-sided": lambda v: two_sided(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
+    "dp-fedavg-two-sided": lambda v: two_sided(
         v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
     ),
-    "scaffold": lambda v: Scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
+    "scaffold": lambda v: scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
     "scaffnew": lambda v: ScaffNew(v["eta"], v["p"]),
     "dp-scaffnew": lambda v: ScaffNew(v["eta"], v["p"], v["C"], v["noise"] * v["sigma"]),
     "dp-clip21": lambda v: clip21(v["gamma"], v["tau"], sigma=v["noise"] * v["sigma"]),

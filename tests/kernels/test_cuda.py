@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
+from two_steps import scaffold, two_sided
 
 from dpfl_theory import kernels
 from dpfl_theory.algorithms import (
@@ -15,8 +16,6 @@ from dpfl_theory.algorithms import (
     NoisyGradient,
     RecordGradient,
     ScaffNew,
-    Scaffold,
-    TwoSidedFedAvg,
     WeightedAverage,
     alpha_norm_ec,
     simulate,
@@ -99,11 +98,11 @@ def test_sums_of_records(gpu: Any, name: str, threshold: Any) -> None:
 
 
 NEW = {
-    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("with-replacement", 4), NoisyGradient(0.1)),
-    "records": TwoSidedFedAvg(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
-    "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
+    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("poisson", 2), NoisyGradient(0.1)),
+    "records": two_sided(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
+    "median": two_sided(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
     "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1, memory=0.5),
-    "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
+    "scaffold": scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, True),
     "average": WeightedAverage(ScaffNew(0.3, 0.5, gradient=NoisyGradient(0.1)), 0.9),
 }
 

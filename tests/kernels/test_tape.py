@@ -10,20 +10,18 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import mutated
+from two_steps import model_clipped, scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     DPSGD,
     EF21,
     Cohort,
     FedAvg,
-    ModelClippedFedAvg,
     NoisyGradient,
     Run,
     ScaffNew,
-    Scaffold,
     Schedule,
     ServerMomentum,
-    TwoSidedFedAvg,
     WeightedAverage,
     clip21,
     simulate,
@@ -57,16 +55,16 @@ ALGORITHMS: dict[str, Algorithm] = {
     "unbounded": FedAvg(0.1, 4),
     "with replacement": FedAvg(0.1, 4, cohort=Cohort("with-replacement", 2), sigma=0.1),
     "one for each replicate": FedAvg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bounding=Clip([1.0, 2.0, 0.1, 0.5, 3.0])),
-    "two-sided": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
-    "two-sided, noisy": TwoSidedFedAvg(
+    "two-sided": two_sided(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
+    "two-sided, noisy": two_sided(
         0.1, 1.5, 3, threshold=0.5, sigma=0.1, cohort=Cohort("poisson", 2), gradient=NoisyGradient(0.1)
     ),
-    "model clipping": ModelClippedFedAvg(0.1, threshold=1.0, sigma=0.1),
+    "model clipping": model_clipped(0.1, threshold=1.0, sigma=0.1),
     "DP-SGD": DPSGD(0.1, Clip(1.0), sigma=0.1),
     "EF21": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
     "Clip21": clip21(0.1, 1.0, memory=0.5),
     "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
-    "SCAFFOLD": Scaffold(0.1, local_steps=3, warm_start=1),
+    "SCAFFOLD": scaffold(0.1, local_steps=3, warm_start=1),
     "momentum": ServerMomentum(FedAvg(0.1, 2), 0.8),
     "average": WeightedAverage(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.3), 0.99),
 }

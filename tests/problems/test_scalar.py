@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from two_steps import model_clipped, two_sided
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import ModelClippedFedAvg, RecordGradient, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import RecordGradient, simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.piecewise import PiecewiseLinear, clip_map, line, mean_of
@@ -188,15 +189,13 @@ def test_the_algorithms_take_the_same_rounds(clipping: str) -> None:
     start = np.linspace(-3.0, 3.0, 13)[:, None]
     problem: Any = clients.problem()
     if clipping == "model":
-        algorithm: Any = ModelClippedFedAvg(float(step), float(c), local_steps=steps)
+        algorithm: Any = model_clipped(float(step), float(c), local_steps=steps)
     elif clipping == "gradient":
         data = linear_data([[1.0], [2.0], [6.0]], [4.0, 1.0, -1.0], [np.array([i]) for i in range(3)], "squared")
         problem = LinearModel(data)
-        algorithm = TwoSidedFedAvg(
-            float(step), local_steps=steps, gradient=RecordGradient(share=1.0, threshold=float(c))
-        )
+        algorithm = two_sided(float(step), local_steps=steps, gradient=RecordGradient(share=1.0, threshold=float(c)))
     else:
-        algorithm = TwoSidedFedAvg(
+        algorithm = two_sided(
             float(step), local_steps=steps, threshold=float(c) if clipping == "difference" else None
         )
     run = simulate(algorithm, problem, rounds=3, replicates=13, start=start, observe=(), device="cpu")

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from recommend.cases import INPUTS, formulas
 
 from dpfl_theory import privacy
-from dpfl_theory.algorithms import Cohort, RecordGradient
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.observables import Reach
-from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.descriptions.record_level import DPScaffold
+from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
 from dpfl_theory.statements import get
@@ -217,21 +217,19 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
     assert problem.constants.w_star == pytest.approx([0.0], abs=1e-9)
     statement = get(found["certificate"]["statements"][0]["id"])
     size = int(8 * i["user_rate"])
-    algorithm = Scaffold(
-        found["eta_l"],
-        found["eta_g"],
-        i["local_steps"],
-        Cohort() if size == 8 else Cohort("fixed", size),
-        RecordGradient(i["record_rate"], i["clip"], found["noise"]["sigma_g"]),
-        warm_start=1,  # it stays at x^0, so that the T iterates are x^0, ..., x^{T-1}
-        warm_cohort=Cohort(),
-    )
+    run = DPScaffold(
+        eta_l=found["eta_l"], eta_g=found["eta_g"], K=i["local_steps"],
+        C=i["clip"], s=i["record_rate"], sigma_g=found["noise"]["sigma_g"],
+    )  # fmt: skip
+    # the warm round stays at x^0, so that the T iterates are x^0, ..., x^{T-1}
+    warm = run.replaced(warm_members=all_users).with_values(warm_start=1)
+    algorithm = Simulation(warm, Cohort() if size == 8 else Cohort("fixed", size))
     values = {"M": 8, "l": i["user_rate"], "R": 200, "s": 0.5, "K": 2, "T": i["rounds"], "nu": 1.0 + ridge, "mu": ridge,
               "D0": 1.0, "varsigma": 0.1, "Sigma": math.sqrt(2) * found["noise"]["sigma_of_one_step"],
               "eta_g": found["eta_g"], "eta_l": found["eta_l"]}  # fmt: skip
     start, symbols = problem.constants.w_star + 1.0, {symbol.name for symbol in statement.symbols}
 
-    def judged(algorithm: Scaffold, replicates: int) -> Evidence:
+    def judged(algorithm: Simulation, replicates: int) -> Evidence:
         run = Experiment(
             problem,
             WeightedAverage(algorithm, found["weight_ratio"]),
@@ -246,7 +244,7 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
     evidence = judged(algorithm, 12)
     assert evidence.verdict == "holds", evidence.reason
     assert evidence.rhs == pytest.approx(found["bound"], rel=1e-9)
-    assert judged(replace(algorithm, local_step=1e-300), 32).verdict == "violated"
+    assert judged(algorithm.with_values(local_step=1e-300), 32).verdict == "violated"
 
 
 @pytest.mark.slow

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.privacy import account, calibrate
 from dpfl_theory.privacy import get as mechanism
@@ -87,15 +88,15 @@ def written_out(run: Tuned, rule: str) -> tuple[float, dict[str, float]]:
         sigma = calibrate(like, epsilon=4.0, delta=1e-5)
         gradient = RecordGradient(1.0, inputs["clip"], sigma)
         if run.name == "dp-scaffold":
-            algorithm = Scaffold(found["eta_l"], found["eta_g"], steps, cohort, gradient, warm_start=int(size is None))
+            algorithm = scaffold(found["eta_l"], found["eta_g"], steps, cohort, gradient, warm_start=int(size is None))
         else:
-            algorithm = TwoSidedFedAvg(found["eta_l"], found["eta_g"], steps, cohort=cohort, gradient=gradient)
+            algorithm = two_sided(found["eta_l"], found["eta_g"], steps, cohort=cohort, gradient=gradient)
         described = {"K": steps, "s": 1.0, "C": inputs["clip"], "rounds": T, "sigma_g": sigma}
     else:
         kind = mechanism("dp-fedavg")
         like = kind(clients=n, cohort=size, sampling=cohort.scheme, noise="per-client", rounds=T)
         sigma = calibrate(like, epsilon=4.0, delta=1e-5) * found["c"] / math.sqrt(size or n)
-        algorithm = TwoSidedFedAvg(found["eta_l"], found["eta_g"], steps, found["c"], sigma, cohort)
+        algorithm = two_sided(found["eta_l"], found["eta_g"], steps, found["c"], sigma, cohort)
         described = {"Q": steps, "c": found["c"], "rounds": T, "sigma": sigma}
     gaps = simulate(algorithm, run.problem, T, 4, 3, ("suboptimality",))["suboptimality"].last
     return float(gaps.mean()), {**described, "eta_l": found["eta_l"], "eta_g": found["eta_g"]}

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import two_sided
 
 from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
 from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
-from dpfl_theory.algorithms import ef21, simulate
+from dpfl_theory.algorithms import Simulation, ef21, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
-from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
 from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
@@ -291,7 +290,7 @@ def test_fedavg_is_the_algorithm_that_runs(threshold: float | None) -> None:
     x, fedavg = Vector(np.array([5.0, -3.0])), DPTwoSidedFedAvg(eta_l=0.3, eta_g=1.5, Q=3, c=threshold, sigma=0)
     for _ in range(4):
         x = run_round(fedavg, world, x).x
-    algorithm = AlgorithmTwoSidedFedAvg(0.3, global_step=1.5, local_steps=3, threshold=threshold)
+    algorithm = two_sided(0.3, global_step=1.5, local_steps=3, threshold=threshold)
     assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
 
 
@@ -309,8 +308,7 @@ def test_scaffold_is_the_algorithm_that_runs() -> None:
     now, scaffold = (Vector(np.array([5.0, -3.0])), None), Scaffold(eta_l=0.3, eta_g=1.5, K=3)
     for _ in range(4):
         now = run_round(scaffold, world, *now).following
-    algorithm = AlgorithmScaffold(0.3, global_step=1.5, local_steps=3)
-    assert now[0].known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+    assert now[0].known == pytest.approx(simulated(Simulation(scaffold), problem, 4), rel=1e-12)
 
 
 @pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from two_steps import two_sided
 
 from dpfl_theory.algorithms import ScaffNew, simulate
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
@@ -149,7 +149,7 @@ def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
     if algorithm == "dp-fedavg":
         sigma = math.sqrt(float(unit) * T / tau)
         run = simulate(
-            TwoSidedFedAvg(1.0, local_steps=tau, sigma=sigma),
+            two_sided(1.0, local_steps=tau, sigma=sigma),
             problem,
             T // tau,
             replicates,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -12,13 +12,10 @@ import numpy as np
 import pytest
 import sympy
 
-from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.gradients import Gradient, RecordGradient
 from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _explicit_runs
@@ -33,36 +30,24 @@ from dpfl_theory.statements.noble2022.scaffold import (
 )
 
 
-@dataclass(frozen=True)
-class OneNoiseForAll(Gradient):
-    """Record gradients whose noise is the same for all users and local steps: nothing is averaged."""
-
-    inner: RecordGradient
-
-    def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
-        quiet = RecordGradient(self.inner.share, self.inner.threshold).evaluate(context, w, clients, k, step)
-        threshold: Any = self.inner.threshold
-        noise: Any = self.inner.noise_multiplier
-        deviation = 2 * threshold * noise / self.inner.share
-        return quiet + deviation * context.normals(k, NOISE)[:1]
-
-    def describe(self) -> dict[str, Any]:
-        return {"gradient": "one noise for all"}
-
-    def validate(self, problem: Any, replicates: int) -> None:
-        return None
-
-
 def still(algorithm: Any) -> Any:
-    return replace(algorithm, local_step=1e-300)
+    return algorithm.with_values(local_step=1e-300)
 
 
 def without_the_global_step(algorithm: Any) -> Any:
-    return replace(algorithm, global_step=1.0)
+    return algorithm.with_values(global_step=1.0)
 
 
 def noise_not_averaged(algorithm: Any) -> Any:
-    return replace(algorithm, gradient=OneNoiseForAll(algorithm.gradient))
+    """Record gradients whose noise is the same for all users and local steps."""
+
+    def gradient(a: Any, o: Any, i: Any, y: Any) -> Any:
+        total, b = a.total(o, i, y)
+        if not hasattr(o, "one_noise"):
+            o.one_noise = o.gaussian(1.0, Ellipsis)[:1]
+        return total / b + a.step_noise(o, i, b) * o.one_noise
+
+    return replace(algorithm, run=algorithm.run.replaced(gradient=gradient))
 
 
 def verdict(statement: Statement, name: str, fault: Callable[[Any], Any] | None, replicates: int | None = None) -> str:
@@ -116,8 +101,8 @@ def test_each_repaired_statement_has_a_run_below_the_longest_step(id_: str) -> N
     statement = get(f"noble2022.{id_}")
     (check,) = (c for c in statement.checks if "below the limit" in c.name)
     found = check.make(statement)
-    algorithm: Any = getattr(found.algorithm, "algorithm", found.algorithm)
-    eta = algorithm.local_step * algorithm.local_steps * algorithm.global_step
+    run: Any = getattr(found.algorithm, "algorithm", found.algorithm).run  # type: ignore[attr-defined]
+    eta = run.local_step * run.local_steps * run.global_step
     assert eta < 0.9 * min(REPAIRED[id_], 1 / (24 * found.values["nu"]) if "C.2" not in id_ else 1.0)
 
 

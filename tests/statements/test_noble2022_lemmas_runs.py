@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Scaffold, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Context, Round
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
+from dpfl_theory.algorithms.batched import BatchState
 from dpfl_theory.algorithms.observables.scaffold import STEPS, Steps
-from dpfl_theory.algorithms.scaffold import ScaffoldState, WarmPoints
 from dpfl_theory.algorithms.simulate import Run
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
+from dpfl_theory.descriptions.scaffold import Scaffold, lagging
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
@@ -55,7 +56,7 @@ def test_observables_have_the_exact_moments() -> None:
         "scaffold-lag": exact.lag_after,
         "distance-squared": exact.distance_after,
     }
-    algorithm = Scaffold(0.2, 1.5, 2, Cohort("fixed", 1), NoisyGradient(0.5), 1, Cohort())
+    algorithm = scaffold(0.2, 1.5, 2, Cohort("fixed", 1), NoisyGradient(0.5), 1, True)
     run = simulate(algorithm, problem, 2, 40_000, 5, [*seen], start=[2.0], device="cpu")
     for observable, truth in seen.items():
         found = run[observable].last
@@ -78,7 +79,7 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
     }
 
     def run(noise: float, replicates: int, *observed: str) -> Run:
-        algorithm = Scaffold(0.2, 1.0, K, gradient=NoisyGradient(noise), warm_start=1)
+        algorithm = scaffold(0.2, 1.0, K, gradient=NoisyGradient(noise), warm_start=1)
         return simulate(algorithm, problem, 2, replicates, 6, observed, start=[2.0], device="cpu")
 
     noisy = run(float(deviation), 40_000, *seen)
@@ -93,18 +94,18 @@ def test_observables_of_gradients_have_the_exact_moments() -> None:
 def test_what_only_scaffold_has_is_said() -> None:
     problem = make("quadratic", clients=2, dimension=1)
     with pytest.raises(InputError, match="needs the local steps of SCAFFOLD's users, which this algorithm does not"):
-        simulate(TwoSidedFedAvg(0.1), problem, 2, observe=["scaffold-drift"], device="cpu")
+        simulate(two_sided(0.1), problem, 2, observe=["scaffold-drift"], device="cpu")
     with pytest.raises(InputError, match="'scaffold-lag' is for the first round after the warm ones"):
-        simulate(Scaffold(0.1, warm_start=1), problem, 3, observe=["scaffold-lag"], device="cpu")
-    with pytest.raises(InputError, match="the warm points' offsets are not 2 rows of 1 numbers"):
-        Scaffold(0.1, warm_start=1, warm_points=WarmPoints(((1.0,),))).validate(problem, 1)
+        simulate(scaffold(0.1, warm_start=1), problem, 3, observe=["scaffold-lag"], device="cpu")
+    with pytest.raises(InputError, match=r"the given vectors have shape \(1, 1\): 2 rows of 1 numbers are needed"):
+        simulate(scaffold(0.1, warm_start=1, warm_points=lagging([[1.0]])), problem, 1, device="cpu")
 
 
 def test_lagging_points_set_the_control_variates() -> None:
     """Without errors c_i^0 = a_i (x^0 + offset - centre), so that one step of one user is known."""
     problem = from_matrices([[[1.0]], [[0.5]]], [[0.0], [2.0]])
-    algorithm = Scaffold(
-        0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, warm_points=WarmPoints(((1.0,), (-2.0,)))
+    algorithm = scaffold(
+        0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, warm_points=lagging([[1.0], [-2.0]])
     )
     run = simulate(algorithm, problem, 2, 1, 0, ["scaffold-drift"], start=[3.0], device="cpu")
     own = np.array([1.0 * (3.0 + 1.0), 0.5 * (3.0 - 2.0 - 2.0)])
@@ -115,37 +116,41 @@ def test_lagging_points_set_the_control_variates() -> None:
 # Planted faults: each is noticed where the algorithm itself passes
 
 
-@dataclass(frozen=True)
-class Uncontrolled(Scaffold):
+def uncontrolled(right: Any) -> Any:
     """DP-FedAvg: no control variates."""
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        if k:
-            return super().round(context, state, k)
-        return state, super().round(context, state, k)[1]
+
+    def controls(a: Any, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
+        return (c, own) if a.is_warm(o) else Scaffold.controls(a, o, w, c, own, trained)
+
+    return with_parts(right, controls=controls)
 
 
-@dataclass(frozen=True)
-class Still(Scaffold):
+@dataclass(frozen=True, eq=False)
+class Still(Simulation):
     """No user moves, and no user's points are taken again."""
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
+    def round(self, context: Context, state: BatchState, k: Any) -> tuple[BatchState, Round]:
         after, seen = super().round(context, state, k)
         if k == 0:
             return after, seen
-        seen.after, seen.algorithm = state, replace(self, local_step=1e-300)
+        seen.after, seen.run = state, seen.run.with_values(local_step=1e-300)
         seen.cache[STEPS] = steps = Steps(seen)
         steps.present = 0.0 * steps.present
         return state, seen
 
 
-@dataclass(frozen=True)
-class LostStep(Scaffold):
-    """The server keeps its model, but users' control variates change."""
+def still(right: Any) -> Any:
+    return Still(right.run, right.cohort, right.gradient)
 
-    def round(self, context: Context, state: ScaffoldState, k: int) -> tuple[ScaffoldState, Round]:
-        after, seen = super().round(context, state, k)
-        return ScaffoldState(state.x, after.c, after.c_i), seen
+
+def lost_step(right: Any) -> Any:
+    """The server keeps its model, but users' control variates change."""
+    return with_parts(right, move=lambda a, o, w, step: w)
+
+
+def with_parts(right: Any, **parts: Any) -> Any:
+    return replace(right, run=right.run.replaced(**parts))
 
 
 @dataclass(frozen=True)
@@ -160,28 +165,21 @@ def faulty(experiment: Experiment, change: Callable[[Any], Any]) -> Experiment:
     return replace(experiment, algorithm=change(experiment.algorithm))
 
 
-def becoming(kind: type) -> Callable[[Any], Any]:
-    return lambda a: kind(
-        **{f: getattr(a, f) for f in a.__dataclass_fields__}  # the same fields
-    )
-
-
 def repeating(a: Any) -> Any:
     return replace(a, gradient=Repeating(a.gradient.deviation))
 
 
 def louder(a: Any) -> Any:
-    return replace(a, gradient=replace(a.gradient, noise_multiplier=1.6 * a.gradient.noise_multiplier))
+    return a.with_values(noise_multiplier=1.6 * a.run.noise_multiplier)
 
 
 FAULTS = [
-    ("no control variates, C.4", lemmaC_4.C4, "far apart, at the minimiser", {}, becoming(Uncontrolled)),
-    ("no control variates, C.6", lemmaC_6.C6, "far apart, at the minimiser", {}, becoming(Uncontrolled)),
-    ("no control variates, C.7", lemmaC_7.LEMMA, "far apart, at the minimiser", {}, becoming(Uncontrolled)),
-    ("standing still, C.5", lemmaC_5.C5, "one of four users, lagging, little noise", {},
-     becoming(Still)),
-    ("standing still, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, becoming(Still)),
-    ("server step lost, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, becoming(LostStep)),
+    ("no control variates, C.4", lemmaC_4.C4, "far apart, at the minimiser", {}, uncontrolled),
+    ("no control variates, C.6", lemmaC_6.C6, "far apart, at the minimiser", {}, uncontrolled),
+    ("no control variates, C.7", lemmaC_7.LEMMA, "far apart, at the minimiser", {}, uncontrolled),
+    ("standing still, C.5", lemmaC_5.C5, "one of four users, lagging, little noise", {}, still),
+    ("standing still, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, still),
+    ("server step lost, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, lost_step),
     ("one error for all steps, C.3", lemmaC_3.LEMMA, "four steps, noise alone", {}, repeating),
     ("one error for all steps, its repair", corollaryC_1.REPAIRED, "far apart, all users", {}, repeating),
     ("more noise, C.1", lemmaC_1.LEMMA, "all records, 50 dimensions", {}, louder),

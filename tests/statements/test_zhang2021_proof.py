@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import two_sided
 
-from dpfl_theory.algorithms import Clip, Cohort, FedAvg, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Clip, Cohort, FedAvg, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Values
@@ -122,10 +123,10 @@ def test_the_counterexamples_of_20_21_and_the_theorem() -> None:
 
 
 def test_the_theorem_fails_in_simulation_of_algorithm_3() -> None:
-    """The counterexample run with TwoSidedFedAvg, sampling with and without replacement."""
+    """The counterexample run with two step sizes, sampling with and without replacement."""
     problem = make("huber-scalar", minimisers=[-0.5, 0.5], thresholds=[1.0, 1.0])
     for scheme in ("fixed", "with-replacement"):
-        algorithm = TwoSidedFedAvg(1e-3, 20.0, 1, threshold=1e3, cohort=Cohort(scheme, 1))
+        algorithm = two_sided(1e-3, 20.0, 1, threshold=1e3, cohort=Cohort(scheme, 1))
         run = simulate(algorithm, problem, 300, 512, 1, ["gradient-norm-squared"], start=np.zeros(1), device="cpu")
         mean = run["gradient-norm-squared"].mean
         low = mean.mean() - 6 * mean.std() / math.sqrt(len(mean))  # false alarm 1e-9 by the central limit theorem
@@ -137,7 +138,7 @@ def test_fedavg_with_scaled_parameters_is_algorithm_3(clip: float) -> None:
     problem = make("huber", clients=4, dimension=3, records=5, seed=3)
     eta, eta_g, Q, rounds = 0.05, 1.7, 3, 5
     start = np.full(3, 0.7)
-    two = TwoSidedFedAvg(eta, eta_g, Q, threshold=clip * eta)
+    two = two_sided(eta, eta_g, Q, threshold=clip * eta)
     one = FedAvg(eta, Q, eta_g * eta, Clip(clip))
     ends = [simulate(a, problem, rounds, 2, 1, [], start=start, device="cpu").final for a in (two, one)]
     assert np.allclose(*ends, rtol=1e-12, atol=0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -14,8 +13,9 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize
+from two_steps import two_sided
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, ScaffNew, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, ScaffNew, simulate
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.errors import InputError
@@ -325,7 +325,7 @@ def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
     problem = from_matrices(
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
     )
-    algorithm = TwoSidedFedAvg(0.1 / 12, local_steps=6, gradient=NoisyGradient(20.0), cohort=Cohort("fixed", 1))
+    algorithm = two_sided(0.1 / 12, local_steps=6, gradient=NoisyGradient(20.0), cohort=Cohort("fixed", 1))
     symbols = {
         "local-mean-drift": "drift_square",
         "local-drifts": "drift_mean",
@@ -340,6 +340,6 @@ def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
         assert error < 0.03 * float(exact[symbol])
     quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
     assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise has an effect
-    for other in (replace(algorithm, threshold=1.0), ScaffNew(0.1, 0.5)):
-        with pytest.raises(InputError, match="needs the local steps of TwoSidedFedAvg without a threshold"):
+    for other in (two_sided(0.1, threshold=1.0), ScaffNew(0.1, 0.5)):
+        with pytest.raises(InputError, match="local steps of FedAvg with two step sizes, without a threshold"):
             simulate(other, problem, 1, 1, 3, ["local-drifts"], start=start, device="cpu")

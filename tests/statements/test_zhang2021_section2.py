@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import two_sided
 
-from dpfl_theory.algorithms import TwoSidedFedAvg
 from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement
@@ -268,7 +268,7 @@ def test_a_run_that_stands_still_is_noticed(name: str) -> None:
     experiment = check.make(statement)
     clipped = experiment.notes["clients clipped at the start"]
     assert (clipped > 0) == (check.instance["distance"] > 1)
-    still = replace(experiment, algorithm=TwoSidedFedAvg(1e-12, threshold=float(check.instance["c"])))
+    still = replace(experiment, algorithm=two_sided(1e-12, threshold=float(check.instance["c"])))
     planted = replace(check, build=lambda *_: still)
     assert monte_carlo.run(statement, planted, Settings()).verdict == "violated"
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from two_steps import scaffold, two_sided
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, ScaffNew, Scaffold, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, ScaffNew, simulate
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems import make
@@ -150,7 +151,7 @@ def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
     """Equal replicates have equal bits at any place: the BLAS of this machine must have this property."""
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
-        for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), ScaffNew(0.1, 0.5, 0.5, 0.1), Scaffold(0.1)):
+        for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), ScaffNew(0.1, 0.5, 0.5, 0.1), scaffold(0.1)):
             block = Replicates.concatenate([Replicates(3, 8, 1)] * pack.width_of(problem))
             run_ = simulate(algorithm, problem, 60, [block], device="cpu", series=True)
             assert (run_.final == run_.final[:1]).all(), (family, algorithm)
@@ -200,12 +201,12 @@ def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
         ),
         "dp-fedavg-two-sided": (
             {"eta_l": 0.5, "eta_g": 0.9, "c": 0.3, "Q": 3, "sigma": 0.0, "cohort": 2.0},
-            TwoSidedFedAvg(0.5, 0.9, 3, 0.3, cohort=Cohort("fixed", 2)),
+            two_sided(0.5, 0.9, 3, 0.3, cohort=Cohort("fixed", 2)),
         ),
         "dp-scaffnew": ({"eta": 0.5, "p": 0.25, "C": 0.3, "sigma": 0.05}, ScaffNew(0.5, 0.25, 0.3, 0.05)),
         "dp-scaffold": (
             {"eta_l": 0.5, "eta_g": 0.9, "K": 2, "C": 0.7, "sigma_g": 2.0},
-            Scaffold(0.5, 0.9, 2, gradient=records),
+            scaffold(0.5, 0.9, 2, gradient=records),
         ),
         "fedavg": ({"eta": 0.5, "E": 2}, FedAvg(0.5, 2)),
     }
