@@ -437,6 +437,10 @@ class Simulation(Algorithm):
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
+    def with_values(self, **values: Any) -> Simulation:
+        """The same simulation with other values of the algorithm's parameters, by attribute."""
+        return replace(self, run=self.run.with_values(**values))
+
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
@@ -561,10 +565,10 @@ def check_values(run: Description) -> None:
             raise InputError(f"{name} is {value!r}: one number for all replicates and rounds is needed")
         elif p.kind == "positive":
             positive_steps(name, value)
-        else:
-            positive(name, value, zero=p.kind == "nonnegative")
-            if p.kind == "share" and not all(p.fits(v) for v in ([value] if single(value) else value)):
-                raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
+        elif p.kind == "nonnegative":
+            positive(name, value, zero=True)
+        elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
+            raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
 
 
 def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
