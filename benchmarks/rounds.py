@@ -12,8 +12,9 @@ import sys
 import time
 from typing import Any
 
-from dpfl_theory.algorithms import EF21, Cohort, FedAvg, Simulation, TwoSidedFedAvg, simulate
-from dpfl_theory.algorithms.bounding import Clip, SmoothedNormalise
+from dpfl_theory.algorithms import Cohort, FedAvg, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms.bounding import Clip
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.problems import make
 
@@ -24,7 +25,7 @@ CASES = {
     "FedAvg, E = 1": FedAvg(0.1, 1, bounding=Clip(1.0), sigma=0.3),
     "FedAvg, E = 4, Poisson": FedAvg(0.1, 4, bounding=Clip(1.0), sigma=0.3, cohort=POISSON),
     "two-sided, E = 3": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
-    "alpha-NormEC": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
+    "alpha-NormEC": Simulation(NormEC(gamma=0.1, alpha=0.5, beta=0.2, sigma=0.1)),
     "ScaffNew": Simulation(DPScaffNew(eta=0.5, p=0.3, C=1.0, sigma=0.1)),
 }
 PROBLEMS = {
