@@ -269,7 +269,7 @@ class BatchOperations:
         if i is not Ellipsis:
             return kernels.gradients_of(y[None], xp.full((1, self.S), i))[0]
         if len(y.shape) == 2:
-            return kernels.local_phase(y, xp.zeros(self.S), 1).updates()
+            y = xp.repeat(y[None], self.n, axis=0)
         return kernels.client_gradients(xp.ascontiguousarray(dense(y)))
 
     def row(self, value: Any) -> Any:
