@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, RecordGradient, ScaffNew, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, ScaffNew, Simulation, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import Gradient
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.descriptions.fedavg import FedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
@@ -94,7 +95,7 @@ def _cohorts(problem: Problem) -> Iterator[Comparison]:
     for scheme, r in (("poisson", 1), ("poisson", 2), ("fixed", 1), ("fixed", 2)):
         kind = "independent" if scheme == "poisson" else "fixed"
         exact = second_moment(members, Fraction(r), kind) / whole**2
-        algorithm = FedAvg(0.01, 1, cohort=Cohort(scheme, r))
+        algorithm = Simulation(FedAvg(eta=0.01), Cohort(scheme, r))
         yield Comparison(f"cohort, {kind}, r = {r}", exact, algorithm, problem, 1, "signal-squared")
 
 

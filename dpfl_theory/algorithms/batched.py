@@ -38,6 +38,10 @@ from dpfl_theory.problems.base import Problem
 __all__ = ["BatchOperations", "Simulation", "simulation"]
 
 
+INTERVALS = {"share": "(0, 1]", "fraction": "[0, 1)"}
+"""The values of some kinds of parameters."""
+
+
 class Chosen(tuple[Any, Any]):
     """The clients (P, S) that are run in each replicate, as an index of arrays (n, S, ...)."""
 
@@ -437,19 +441,23 @@ class Simulation(Algorithm):
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
+    def __post_init__(self) -> None:
+        check_values(self.run.with_defaults())
+
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
-        check_values(self.run)
-        for attribute, p in self.run.parameters.items():
-            fits_replicates(named(p), getattr(self.run, attribute), replicates)
+        run = self.run.with_defaults()
+        for attribute, p in run.parameters.items():
+            fits_replicates(named(p), getattr(run, attribute), replicates)
 
     @cached_property
     def _numbers(self) -> tuple[Description, tuple[str, ...]]:
         """The description with plain numbers, and the parameters that have other values."""
-        own = {a: getattr(self.run, a) for a in self.run.parameters}
+        run = self.run.with_defaults()
+        own = {a: getattr(run, a) for a in run.parameters}
         plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
-        run = self.run.with_values(**plain)
+        run = run.with_values(**plain)
         parts = {name: recorded(name, getattr(type(run), name)) for name in run.observed}
         return run.replaced(**parts), tuple(own.keys() - plain.keys())
 
@@ -504,7 +512,8 @@ class Simulation(Algorithm):
         return w
 
     def describe(self) -> dict[str, Any]:
-        values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
+        run = self.run.with_defaults()
+        values = {p.symbol: to_json(getattr(run, a)) for a, p in run.parameters.items()}
         oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
         return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe(), **oracle}
 
@@ -562,9 +571,9 @@ def check_values(run: Description) -> None:
         elif p.kind == "positive":
             positive_steps(name, value)
         else:
-            positive(name, value, zero=p.kind == "nonnegative")
-            if p.kind == "share" and not all(p.fits(v) for v in ([value] if single(value) else value)):
-                raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
+            positive(name, value, zero=p.kind in ("nonnegative", "fraction"))
+            if p.kind in INTERVALS and not all(p.fits(v) for v in ([value] if single(value) else value)):
+                raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")
 
 
 def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
@@ -574,7 +583,7 @@ def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
     >>> type(simulation(FedAvg(eta=0.1, beta=0.1, E=5))).__module__
     'dpfl_theory.algorithms.fedavg'
     """
+    run, cohort = run.with_defaults(), Cohort() if cohort is None else cohort
     check_values(run)
-    cohort = Cohort() if cohort is None else cohort
     found: Algorithm | None = run.fused(cohort)
     return Simulation(run, cohort) if found is None else found

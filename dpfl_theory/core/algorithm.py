@@ -209,6 +209,21 @@ class Algorithm:
         found.__dict__ |= {**self.__dict__, **values}
         return found
 
+    def with_defaults(self) -> Self:
+        """The same algorithm with those missing values that do not depend on a problem.
+
+        >>> class Example(Algorithm):
+        ...     steps = Parameter("E", "local steps", kind="count")
+        >>> Example().with_defaults().steps
+        1
+        """
+        found = self.with_values()
+        for attribute, p in self.parameters.items():
+            known = p.default is not None and (p.scale is None or (p.default == 1.0 and not p.scale.by_problem))
+            if known and getattr(self, attribute) is None:
+                found.__dict__[attribute] = p.scale.of(found, None) if p.scale else p.value(found, None, p.default)
+        return found
+
     def replaced(self, **parts: Callable[..., Any]) -> Self:
         """The same values in the algorithm with some parts of its round replaced."""
         found = object.__new__(type(self).with_parts(parts))

@@ -8,8 +8,8 @@ from typing import Any
 
 __all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Parameter", "Range", "Scale"]
 
-KINDS = ("positive", "nonnegative", "count", "share")
-"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, or in (0, 1]."""
+KINDS = ("positive", "nonnegative", "count", "share", "fraction")
+"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, in (0, 1], or in [0, 1)."""
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,7 @@ class Scale:
     """The unit in which a hyper-parameter is measured on a problem.
 
     text: in words, for help texts and schemas. of: its value, from an algorithm whose earlier parameters are set, and
-    from the problem's scales (`dpfl_theory.core.algorithm.Scales`).
+    from the problem's scales (`dpfl_theory.core.algorithm.Scales`). by_problem: whether it depends on the problem.
 
     >>> Scale("1/L", lambda a, problem: 1.0 / problem.L).text
     '1/L'
@@ -25,6 +25,7 @@ class Scale:
 
     text: str
     of: Callable[[Any, Any], float]
+    by_problem: bool = True
 
 
 INVERSE_SMOOTHNESS = Scale("1/L", lambda a, problem: 1.0 / problem.L)
@@ -118,5 +119,7 @@ class Parameter:
                 return value >= 0
             case "share":
                 return 0 < value <= 1
+            case "fraction":
+                return 0 <= value < 1
             case _:
                 return value >= 1 and float(value).is_integer()

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
+from dpfl_theory.core.parameter import Parameter
 
-__all__ = ["SERVER_NOISE", "Averaging"]
+__all__ = ["SERVER_NOISE", "Averaging", "with_momentum"]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
@@ -141,3 +142,22 @@ class Averaging(Algorithm):
     def deviation(self, o: Any) -> Any:
         """The standard deviation of the noise on the average of a full cohort."""
         return self.sigma
+
+
+def with_momentum(kind: type[Averaging]) -> type[Averaging]:
+    """The algorithm with heavy-ball momentum at the server (das2022 Appendix H has m = 0.8).
+
+    v = m v + (w - w'),  w = w - v,  where w' is the next vector of the algorithm itself. It uses only released
+    vectors, so it costs no privacy.
+
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
+    >>> with_momentum(FedAvg)(eta=0.1, momentum=0.8).momentum
+    0.8
+    """
+
+    def server(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+        velocity = a.momentum * state + (w - a.move(o, w, step))
+        return w - velocity, velocity
+
+    parts = {"initial": lambda a, o, w: o.zero, "server": server}
+    return kind.with_parts({**parts, "momentum": Parameter("m", "server momentum", kind="fraction", default=None)})  # type: ignore[dict-item]

@@ -40,7 +40,7 @@ class FedAvg(Averaging):
     global_step = Parameter(
         *("beta", "global step", "X^2/F"),
         aliases=("global_step", "server_lr", "eta_g"),
-        scale=Scale("eta", lambda a, problem: a.local_step),
+        scale=Scale("eta", lambda a, problem: a.local_step, by_problem=False),
         search=Range((0.1, 30.0)),
         trials=(lambda a: a.local_step, lambda a: 1.5 * a.local_step),
     )

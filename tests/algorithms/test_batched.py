@@ -482,7 +482,7 @@ def test_single_members_and_generators_are_refused() -> None:
 
 
 VALUES = {
-    "dp-fedavg needs a value of beta, sigma": {"eta": 0.1, "E": 1, "C": 1.0},
+    "dp-fedavg needs a value of eta, beta, sigma": {"E": 1, "C": 1.0},
     "the local step is -1: a finite positive number is needed": {**FEDAVG, "eta": -1, "C": 1.0, "sigma": 0.0},
     "the number of local steps is 1.5: a whole number of at least 1": {**FEDAVG, "E": 1.5, "C": 1.0, "sigma": 0.0},
     "the noise of the average is -0.1: a finite number that is not negative": {**FEDAVG, "C": 1.0, "sigma": -0.1},

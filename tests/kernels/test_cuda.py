@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
+from simulations import bound_of, fedavg
 
 from dpfl_theory import kernels
 from dpfl_theory.algorithms import (
     Cohort,
-    FedAvg,
     NoisyGradient,
     RecordGradient,
     ScaffNew,
@@ -21,7 +21,6 @@ from dpfl_theory.algorithms import (
     alpha_norm_ec,
     simulate,
 )
-from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
@@ -167,7 +166,7 @@ def test_segments(gpu: Any) -> None:
 def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohort) -> None:
     """Quadratics, Huber, logistic and softmax: 40 rounds with noise, streamed observables included."""
     problem = problem_of(name)
-    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding_of(bounding, 0.5), scheme, 0.2)
+    algorithm = fedavg(0.4 / problem.constants.L_max, 3, None, bound_of(bounding, 0.5), scheme, 0.2)
     observe = ["suboptimality", "distance-squared", "unclipped-share", "weighted-excess", "snr", "cohort-size"]
     start = starting_points(problem, 5)
     cpu, cuda = (

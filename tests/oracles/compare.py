@@ -23,6 +23,8 @@ from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import COIN, NOISE
@@ -98,17 +100,19 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     The server sees only the sum of per-client noise, so any split of the sum is valid. Each member of S_k gets the same
     share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors N(0, r sigma^2 I).
     """
-    n, d = problem.n, problem.d
+    n, d, run = problem.n, problem.d, a.run.with_defaults()
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
     members = cohort_by_address(a.cohort, n, seed, replicate, k)
-    noise = of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k)
-    eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
+    noise = of_replicate(getattr(run, "sigma", 0.0), s) * server_noise(d, seed, replicate, k)
+    eta, beta = (step_of(step, s, k) for step in (run.local_step, run.global_step))
+    average = type(run).noise is noise_by_server
     zeta = np.zeros((1, n, d))
-    if a.noise == "per-client" and members:
+    if not average and members:
         zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
-    operator, C = psi_of(a.bounding, s)
-    after = fedavg(problem, w, [eta], [beta], a.local_steps, operator, C, r, [members], zeta)[-1]
-    return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
+    operator = {"fedavg": "none", "dp-fedavg": "clip", "dp-normfedavg": "normalise"}.get(run.name, "none")
+    C = of_replicate(getattr(run, "threshold", None) or 0.0, s)
+    after = fedavg(problem, w, [eta], [beta], run.local_steps, operator, C, r, [members], zeta)[-1]
+    return after - beta * noise if average else after  # line 14 with a_k + N(0, sigma^2 I)
 
 
 def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
@@ -186,11 +190,11 @@ def momentum_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """das2022 Appendix H: v <- m v + (w - the algorithm's result from w), w <- w - v."""
-    step, m = STEPS[type(a.algorithm).__name__], of_replicate(a.momentum, s)
+    step, m = STEPS[name_of(a)], of_replicate(a.run.momentum, s)
     trajectory, velocity = [start], np.zeros_like(start)
     for k in range(rounds):
         w = trajectory[-1]
-        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, replicate)
+        velocity = m * velocity + w - step(a, problem, w, k, s, seed, replicate)
         trajectory.append(w - velocity)
     return {"server": np.array(trajectory)}
 
@@ -208,7 +212,10 @@ def average_trace(
 
 
 STEPS: dict[str, Callable[..., np.ndarray]] = {
-    "FedAvg": fedavg_step,
+    "fedavg": fedavg_step,
+    "dp-fedavg": fedavg_step,
+    "dp-normfedavg": fedavg_step,
+    "noisy-fedavg": fedavg_step,
     "TwoSidedFedAvg": two_sided_step,
     "ModelClippedFedAvg": two_sided_step,
     "DPSGD": dp_sgd_step,
@@ -219,18 +226,24 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "ScaffNew": scaffnew_trace,
     "EF21": ef21_trace,
     "Scaffold": scaffold_trace,
-    "ServerMomentum": momentum_trace,
     "WeightedAverage": average_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
 
+def name_of(a: Any) -> str:
+    """The name of a description that is simulated, or of a hand-written algorithm's class."""
+    return a.run.name if isinstance(getattr(a, "run", None), Description) else type(a).__name__
+
+
 def trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """The oracle's result for one replicate."""
-    name = type(a).__name__
+    name = name_of(a)
+    if hasattr(getattr(a, "run", None), "momentum"):
+        return momentum_trace(a, problem, rounds, start, s, seed, replicate)
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, replicate)
     trajectory = [start]
