@@ -12,9 +12,10 @@ import sys
 import time
 from typing import Any
 
-from dpfl_theory.algorithms import EF21, Cohort, ScaffNew, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import EF21, Cohort, Simulation, TwoSidedFedAvg, simulate
 from dpfl_theory.algorithms.bounding import SmoothedNormalise
 from dpfl_theory.descriptions.fedavg import DPFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.problems import make
 
 LOOP: Any = sys.modules[simulate.__module__]
@@ -25,7 +26,7 @@ CASES = {
     "FedAvg, E = 4, Poisson": Simulation(DPFedAvg(eta=0.1, E=4, C=1.0, sigma=0.3), POISSON),
     "two-sided, E = 3": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
     "alpha-NormEC": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
-    "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
+    "ScaffNew": Simulation(DPScaffNew(eta=0.5, p=0.3, C=1.0, sigma=0.1)),
 }
 PROBLEMS = {
     "3 Huber, d = 1": make("huber-scalar"),

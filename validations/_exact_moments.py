@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, ScaffNew, Simulation, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, Simulation, alpha_norm_ec, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import Gradient
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.descriptions.fedavg import FedAvg
+from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
@@ -112,7 +113,7 @@ def _hou2023(problem: Problem, T: int) -> Iterator[Comparison]:
         p = Fraction(1, tau)
         variance = p * T * UNIT
         exact = expected_psi([[q] for q in Q], [START - star], shifts, Fraction(1), p, T, variance)
-        scaffnew = ScaffNew(1.0, 1.0 / tau, None, math.sqrt(variance))
+        scaffnew = Simulation(UnclippedScaffNew(eta=1.0, p=1.0 / tau, sigma=math.sqrt(variance)))
         yield Comparison(f"DP-ScaffNew, p = 1/{tau}", exact, scaffnew, problem, T, "scaffnew-lyapunov")
 
 

@@ -444,6 +444,10 @@ class Simulation(Algorithm):
     def __post_init__(self) -> None:
         check_values(self.run.with_defaults())
 
+    def with_values(self, **values: Any) -> Simulation:
+        """The same simulation with other values of the algorithm's parameters, by attribute."""
+        return replace(self, run=self.run.with_values(**values))
+
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
@@ -570,10 +574,10 @@ def check_values(run: Description) -> None:
             raise InputError(f"{name} is {value!r}: one number for all replicates and rounds is needed")
         elif p.kind == "positive":
             positive_steps(name, value)
-        else:
-            positive(name, value, zero=p.kind in ("nonnegative", "fraction"))
-            if p.kind in INTERVALS and not all(p.fits(v) for v in ([value] if single(value) else value)):
-                raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")
+        elif p.kind == "nonnegative":
+            positive(name, value, zero=True)
+        elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
+            raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")
 
 
 def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:

@@ -39,8 +39,8 @@ def cohort_cases(a: Zoo) -> Cases:
 
 def scaffnew_cases(a: Zoo) -> Cases:
     return [
-        (a.ScaffNew(0.5, 0.4, 0.8, [0.1, 0.3, 0.2]), QUADRATICS),
-        (a.ScaffNew([0.3, 0.5, 0.2], 0.5, gradient=a.NoisyGradient(0.2)), QUADRATICS),
+        (a.Simulation(a.DPScaffNew(eta=0.5, p=0.4, C=0.8, sigma=[0.1, 0.3, 0.2])), QUADRATICS),
+        (a.Simulation(a.ScaffNew(eta=[0.3, 0.5, 0.2], p=0.5), gradient=a.NoisyGradient(0.2)), QUADRATICS),
     ]
 
 
@@ -103,7 +103,7 @@ def average_cases(a: Zoo) -> Cases:
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
 FEDAVG: Place = "algorithms.fedavg", ("FedAvg",), fedavg_cases
-SCAFFNEW: Place = "algorithms.scaffnew", ("ScaffNew",), scaffnew_cases
+SCAFFNEW: Place = "descriptions.scaffnew", ("DPScaffNew", "ScaffNew", "UnclippedScaffNew"), scaffnew_cases
 BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
 
 
@@ -142,26 +142,28 @@ ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
     ("ascent", FEDAVG, "return w - beta", "return w + beta"),
     ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
     ("clients weighted by their number", FEDAVG, "cohort / r)", "cohort * xp.arange(cohort.shape[1]) / r)"),
-    ("h with the wrong sign", SCAFFNEW, "k, 0) - state.h_i", "k, 0) + state.h_i"),
-    ("no control variates", SCAFFNEW, "k, 0) - state.h_i", "k, 0)"),
-    ("first client for all", SCAFFNEW, "sent.mean(axis=0)", "sent[0]"),
-    ("h moves the other way", SCAFFNEW, "(mean[None] - sent)", "(sent - mean[None])"),
-    ("h update without p", SCAFFNEW, "(self.probability / eta)", "(1.0 / eta)"),
-    ("h update with eta/p", SCAFFNEW, "(self.probability / eta)", "(eta / self.probability)"),
-    ("h moves in every round", SCAFFNEW, "h_i=xp.where(everyone,", "h_i=xp.where(everyone | True,"),
-    ("h without the mean", SCAFFNEW, "(mean[None] - sent)", "(-sent)"),
-    ("difference from the client's own vector", SCAFFNEW, "moved - state.x[None]", "moved - state.x_i"),
-    ("clients keep their vectors", SCAFFNEW, "x_i=xp.where(everyone, x[None], moved)", "x_i=moved"),
-    ("always communicating", SCAFFNEW, "< self.probability", "< 1.0"),
-    ("communicating with 1 - p", SCAFFNEW, "[:, 0] < self.probability", "[:, 0] > self.probability"),
-    ("sum for mean ", SCAFFNEW, "sent.mean(axis=0)", "sent.sum(axis=0)"),
-    ("variance for deviation ", SCAFFNEW, "context.per_replicate(self.sigma)",
-     "(context.per_replicate(self.sigma) ** 2)"),
-    ("noise on the average only", SCAFFNEW, "engine.normal(context.replicates, k, n,",
-     "engine.normal(context.replicates, k, 1,"),
-    ("threshold times eta", SCAFFNEW, "Clip(self.threshold)", "Clip(self.threshold * np.ravel(self.step)[0])"),
-    ("clip after the noise", SCAFFNEW, "mean = sent", "sent = Clip(self.threshold or 9.0)(context, sent); mean = sent"),
-    ("gradients at the server's vector", SCAFFNEW, "at(context, state.x_i", "at(context, 0 * state.x_i + state.x"),
+    ("h with the wrong sign", SCAFFNEW, "(g - h)", "(g + h)"),
+    ("no control variates", SCAFFNEW, "(g - h)", "g"),
+    ("first client for all", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "messages[0]"),
+    ("h moves the other way", SCAFFNEW, "(t.mean - t.sent[i])", "(t.sent[i] - t.mean)"),
+    ("h update without p", SCAFFNEW, "self.probability / self.step", "1.0 / self.step"),
+    ("h update with eta/p", SCAFFNEW, "self.probability / self.step", "self.step / self.probability"),
+    ("h moves in every round", SCAFFNEW, "self.idle(o, h[i], x[i], exchange, i)",
+     "self.control(o, h[i], exchange(), i)"),
+    ("h without the mean", SCAFFNEW, "(t.mean - t.sent[i])", "(-t.sent[i])"),
+    ("difference from the client's own vector", SCAFFNEW, "self.communicated(o, w, ends, h)",
+     "self.communicated(o, w, o.each(o.everyone, lambda i: ends[i] - x[i] + w), h)"),
+    ("clients keep their vectors", SCAFFNEW, "self.restart(o, after, ends[i])", "ends[i]"),
+    ("always communicating", SCAFFNEW, "o.coin(self.probability)", "o.coin(1.0)"),
+    ("communicating with 1 - p", SCAFFNEW, "o.coin(self.probability), communicate, skip",
+     "o.coin(self.probability), skip, communicate"),
+    ("sum for mean ", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "o.sum(o.everyone, messages)"),
+    ("variance for deviation ", SCAFFNEW, "o.gaussian(self.sigma, i)", "o.gaussian(self.sigma**2, i)"),
+    ("noise on the average only", SCAFFNEW, "o.gaussian(self.sigma, i)", "o.gaussian(self.sigma, i)[:1]"),
+    ("threshold times eta", SCAFFNEW, "o.clip(u, self.threshold)", "o.clip(u, self.threshold * self.step)"),
+    ("clip after the noise", SCAFFNEW, "return t.bounded[i] + noise[i]",
+     "return self.bound(o, t.bounded[i] + noise[i], w)"),
+    ("gradients at the server's vector", SCAFFNEW, "o.gradient(i, x[i])", "o.gradient(i, 0 * x[i] + w)"),
 ]  # fmt: skip
 
 COHORT: Place = "algorithms.cohort", ("Cohort",), cohort_cases

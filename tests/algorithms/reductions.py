@@ -19,6 +19,7 @@ from oracles.families import Transformed
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -26,6 +27,7 @@ from dpfl_theory.problems.quadratic import from_matrices
 
 Zoo = Any
 ROUNDS, REPLICATES, SEED = 7, 3, 8
+DESCRIBED = (ScaffNew, DPScaffNew, UnclippedScaffNew)
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
 OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
@@ -33,8 +35,9 @@ OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE els
 
 
 def zoo(**faulty: type) -> Zoo:
-    """All public names of the algorithms' package, some of them replaced."""
-    return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **faulty})
+    """All public names of the algorithms' package and descriptions of algorithms, some of them replaced."""
+    described = {kind.__name__: kind for kind in DESCRIBED}
+    return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **described, **faulty})
 
 
 def run(algorithm: Any, problem: Problem, engine: Any = ARRAY, rounds: int = ROUNDS) -> Any:
@@ -69,17 +72,18 @@ def scaffnew_that_always_communicates(a: Zoo) -> list[str]:
     wrong, eta, sigma = [], 0.3, 0.2
     for name in ("dense", "logistic"):
         problem = problem_of(name)
-        found = run(a.ScaffNew(eta, 1.0, sigma=sigma), problem)
+        found = run(a.Simulation(a.UnclippedScaffNew(eta=eta, p=1.0, sigma=sigma)), problem)
         for k in range(ROUNDS):
-            x, after = found.servers[k], found.states[k + 1]
+            x, after, (x_i, h_i) = found.servers[k], found.servers[k + 1], found.states[k + 1].inner
             z = sigma * ARRAY.normal(found.context.replicates, k, problem.n, problem.d, NOISE)
             g = gradients(problem, x)
-            wrong += same("x", np.array([x, after.x]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
-            wrong += same("x_i", after.x_i, np.tile(after.x, (problem.n, 1, 1)))
+            wrong += same("x", np.array([x, after]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
+            wrong += same("x_i", x_i, np.tile(after, (problem.n, 1, 1)))
             h = g - g.mean(axis=0) + (z.mean(axis=0) - z) / eta
-            wrong += differs("h_i", after.h_i, h, float(np.max(np.abs(h))))
-            wrong += differs("sum of the h_i", after.h_i.sum(axis=0), 0.0 * x, float(np.max(np.abs(h))), 1e-13)
-        wrong += same("without noise, x", run(a.ScaffNew(eta, 1.0), problem).servers, descent(problem, eta))
+            wrong += differs("h_i", h_i, h, float(np.max(np.abs(h))))
+            wrong += differs("sum of the h_i", h_i.sum(axis=0), 0.0 * x, float(np.max(np.abs(h))), 1e-13)
+        quiet = a.Simulation(a.ScaffNew(eta=eta, p=1.0))
+        wrong += same("without noise, x", run(quiet, problem).servers, descent(problem, eta))
     return wrong
 
 
@@ -232,7 +236,7 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
 
 def the_average_is_the_weighted_mean_of_the_run(a: Zoo) -> list[str]:
     wrong, problem = [], problem_of("dense")
-    inner = a.ScaffNew(0.3, 0.4, 2.0, 0.3)
+    inner = a.Simulation(a.DPScaffNew(eta=0.3, p=0.4, C=2.0, sigma=0.3))
     x = run(inner, problem).servers[1:]
     for ratio in (1.0, 0.7):
         found = run(a.WeightedAverage(inner, ratio), problem).servers

@@ -24,10 +24,10 @@ from dpfl_theory.algorithms import (
     NoisyGradient,
     Normalise,
     RecordGradient,
-    ScaffNew,
     Scaffold,
     Schedule,
     ServerMomentum,
+    Simulation,
     SmoothedNormalise,
     Tabulated,
     TwoSidedFedAvg,
@@ -36,6 +36,8 @@ from dpfl_theory.algorithms import (
     alpha_norm_ec,
     clip21,
 )
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
 
 COHORTS = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement", 4))
 GRADIENTS: dict[str, Gradient] = {
@@ -128,7 +130,9 @@ def test_scaffold(kind: str) -> None:
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_scaffnew_with_any_gradient(kind: str) -> None:
-    agree([ScaffNew([0.3, 0.2, 0.1], p, C, 0.1, GRADIENTS[kind]) for p in (0.3, 1.0) for C in (None, 0.7)], kind, 6)
+    kinds = (UnclippedScaffNew(), DPScaffNew(C=0.7))
+    runs = [run.with_values(step=[0.3, 0.2, 0.1], probability=p, sigma=0.1) for p in (0.3, 1.0) for run in kinds]
+    agree([Simulation(run, gradient=GRADIENTS[kind]) for run in runs], kind, 6)
 
 
 def test_fedavg_with_clients_drawn_repeatedly() -> None:
@@ -150,7 +154,7 @@ def test_server_momentum() -> None:
 def test_weighted_averages() -> None:
     inner = [
         FedAvg(0.3, 2),
-        ScaffNew(0.3, 0.5, 0.8, 0.2),
+        Simulation(DPScaffNew(eta=0.3, p=0.5, C=0.8, sigma=0.2)),
         Scaffold(0.3, warm_start=1),
         ServerMomentum(FedAvg(0.2), 0.8),
     ]
@@ -188,4 +192,5 @@ def test_the_comparison_reaches_what_it_is_for() -> None:
 def test_every_algorithm_has_a_reference() -> None:
     from laws.test_algorithm_laws import EXAMPLES
 
-    assert {cls.__name__ for cls in EXAMPLES} == set(STEPS) | set(TRACES)
+    names = {cls.name if issubclass(cls, Description) else cls.__name__ for cls in EXAMPLES}
+    assert names == set(STEPS) | set(TRACES)

@@ -17,14 +17,15 @@ from dpfl_theory.algorithms import (
     Clip,
     Cohort,
     FedAvg,
+    FullGradient,
     ModelClippedFedAvg,
     NoisyGradient,
     Normalise,
     RecordGradient,
-    ScaffNew,
     Scaffold,
     Schedule,
     ServerMomentum,
+    Simulation,
     SmoothedNormalise,
     Tabulated,
     TwoSidedFedAvg,
@@ -32,6 +33,7 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
+from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.errors import InputError
 
 
@@ -41,6 +43,14 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     cls, example = CASES[case]
     algorithm = example.build(cls, 0.4, 1.0, 0.3)
     described = json.loads(json.dumps(algorithm.describe(), allow_nan=False))
+    if isinstance(algorithm, Simulation):
+        assert described["algorithm"] == cls.name
+        for attribute, p in cls.parameters.items():
+            assert described[p.symbol] == getattr(algorithm.run, attribute)
+        assert described["cohort"] == algorithm.cohort.describe()
+        full = isinstance(algorithm.gradient, FullGradient)
+        assert full or described.items() >= json.loads(json.dumps(algorithm.gradient.describe())).items()
+        return
     assert described["algorithm"] == cls.__name__
     for field in dataclasses.fields(algorithm):
         value = getattr(algorithm, field.name)
@@ -88,8 +98,8 @@ WRONG: list[tuple[Any, str]] = [
         "the number of warm rounds is -1: a whole number of at least 0 is needed",
     ),
     (
-        lambda: ServerMomentum(ScaffNew(0.1)),
-        "ScaffNew keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
+        lambda: ServerMomentum(Scaffold(0.1)),
+        "Scaffold keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
     ),
     (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
     (
@@ -129,10 +139,13 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
         (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
         (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
         (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
-        (ScaffNew(0.1, gradient=RecordGradient()), "problem 'random quadratic, condition 10' has no records: "),
+        (
+            Simulation(ScaffNew(eta=0.1, p=1.0), gradient=RecordGradient()),
+            "problem 'random quadratic, condition 10' has no records: ",
+        ),
         (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
         (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
-        (WeightedAverage(ScaffNew([0.1, 0.2])), f"step {COUNT}"),
+        (WeightedAverage(Simulation(ScaffNew(eta=[0.1, 0.2], p=1.0))), f"the step {COUNT}"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip

@@ -20,7 +20,6 @@ from dpfl_theory.algorithms import (
     Cohort,
     FedAvg,
     NoisyGradient,
-    ScaffNew,
     Scaffold,
     Schedule,
     Simulation,
@@ -30,6 +29,7 @@ from dpfl_theory.algorithms import (
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
 from dpfl_theory.algorithms.scaffold import WarmPoints
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -265,16 +265,16 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
 
 def test_psi_is_that_of_the_definition() -> None:
     problem, eta, p = problem_of("huber"), [0.3, 0.6], 0.4
-    run = play(ScaffNew(eta, p, sigma=0.1), problem, 8, starting_points(problem, 2))
+    run = play(Simulation(UnclippedScaffNew(eta=eta, p=p, sigma=0.1)), problem, 8, starting_points(problem, 2))
     star = problem.constants.w_star
     for k, s in itertools.product(range(8), range(2)):
         expected = shifts = sent = 0.0
         for i in range(problem.n):
-            x, h = run.states[k].x_i[i, s], run.states[k].h_i[i, s]
+            x, h = (part[i, s] for part in run.states[k].inner)
             expected += np.linalg.norm(x - star) ** 2
             shifts += (eta[s] / p) ** 2 * np.linalg.norm(h - problem.client_gradient(i, star)) ** 2
             moved = x - eta[s] * (problem.client_gradient(i, x) - h)
-            sent += np.linalg.norm(moved - run.states[k].x[s]) ** 2 / problem.n
+            sent += np.linalg.norm(moved - run.servers[k, s]) ** 2 / problem.n
         for name, value in (
             ("scaffnew-lyapunov", expected + shifts),
             ("scaffnew-shifts", shifts),
@@ -296,7 +296,7 @@ def test_values_scale_with_the_unit(name: str) -> None:
             0.4 * X**2 / F, 3, None, clip(5.0 * F / X), Cohort("poisson", 2), 0.5 * F / X
         )  # fmt: skip
         if name in SCAFFNEW:
-            algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
+            algorithm = Simulation(DPScaffNew(eta=0.4 * X**2 / F, p=0.5, C=1.0 * X, sigma=0.2 * X))
         if name in MEMORIES:
             algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
         if name in DIFFERENCES:
@@ -353,8 +353,9 @@ def test_local_steps_are_those_of_the_definition() -> None:
 def test_which_observables_need_only_the_state() -> None:
     """Those marked so have a value after the last round; the others say which part of a round they lack."""
     problem = problem_of("dense")
-    run = play(ScaffNew(0.3, 0.5), problem, 2, starting_points(problem, 2))
-    after = ScaffNew(0.3, 0.5).after(run.context, run.states[-1], 2)
+    algorithm = Simulation(ScaffNew(eta=0.3, p=0.5))
+    run = play(algorithm, problem, 2, starting_points(problem, 2))
+    after = algorithm.after(run.context, run.states[-1], 2)
     for observable in ALL.values():
         if observable.of_state and observable.name not in MEMORIES:
             assert observable.evaluate(after).shape == (2,)

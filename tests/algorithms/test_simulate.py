@@ -15,8 +15,8 @@ from simulations import clip, fedavg
 from dpfl_theory.algorithms import (
     Cohort,
     RecordGradient,
-    ScaffNew,
     Scaffold,
+    Simulation,
     TwoSidedFedAvg,
     WeightedAverage,
     alpha_norm_ec,
@@ -24,6 +24,7 @@ from dpfl_theory.algorithms import (
 )
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables import Observable, get
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import select, threads
 from dpfl_theory.kernels.cuda import unavailable_reason
@@ -31,14 +32,15 @@ from dpfl_theory.problems import make
 
 ALGORITHM = fedavg(0.3, 2, bound=clip(1.5), sigma=0.2, cohort=Cohort("poisson", 2.5))
 OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
+SCAFFNEW = Simulation(DPScaffNew(eta=0.3, p=0.5, C=1.0, sigma=0.1))
 ALGORITHMS = {
     "fedavg": ALGORITHM,
-    "scaffnew": ScaffNew(0.3, 0.5, 1.0, 0.1),
+    "scaffnew": SCAFFNEW,
     "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
     "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1),
     "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
     "momentum": fedavg(0.2, sigma=0.1, momentum=0.5),
-    "average": WeightedAverage(ScaffNew(0.3, 0.5, 1.0, 0.1), 0.9),
+    "average": WeightedAverage(SCAFFNEW, 0.9),
 }
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
 

@@ -14,8 +14,8 @@ from dpfl_theory.algorithms import (
     Cohort,
     FedAvg,
     Normalise,
-    ScaffNew,
     Scaffold,
+    Simulation,
     TwoSidedFedAvg,
     alpha_norm_ec,
     clip21,
@@ -24,6 +24,7 @@ from dpfl_theory.algorithms.base import Context
 from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -41,8 +42,8 @@ ALGORITHMS: dict[str, Any] = {
         v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
     ),
     "scaffold": lambda v: Scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
-    "scaffnew": lambda v: ScaffNew(v["eta"], v["p"]),
-    "dp-scaffnew": lambda v: ScaffNew(v["eta"], v["p"], v["C"], v["noise"] * v["sigma"]),
+    "scaffnew": lambda v: Simulation(ScaffNew(eta=v["eta"], p=v["p"])),
+    "dp-scaffnew": lambda v: Simulation(DPScaffNew(eta=v["eta"], p=v["p"], C=v["C"], sigma=v["noise"] * v["sigma"])),
     "dp-clip21": lambda v: clip21(v["gamma"], v["tau"], sigma=v["noise"] * v["sigma"]),
     "dp-norm-ec": lambda v: alpha_norm_ec(v["gamma"], v["alpha"], v["beta"], sigma=v["noise"] * v["sigma"]),
 }

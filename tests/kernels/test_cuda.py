@@ -14,13 +14,14 @@ from dpfl_theory.algorithms import (
     Cohort,
     NoisyGradient,
     RecordGradient,
-    ScaffNew,
     Scaffold,
+    Simulation,
     TwoSidedFedAvg,
     WeightedAverage,
     alpha_norm_ec,
     simulate,
 )
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
@@ -103,7 +104,7 @@ NEW = {
     "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
     "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1, memory=0.5),
     "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
-    "average": WeightedAverage(ScaffNew(0.3, 0.5, gradient=NoisyGradient(0.1)), 0.9),
+    "average": WeightedAverage(Simulation(ScaffNew(eta=0.3, p=0.5), gradient=NoisyGradient(0.1)), 0.9),
 }
 
 
@@ -183,7 +184,7 @@ def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohor
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_whole_run_of_scaffnew(gpu: Any, name: str) -> None:
     problem = problem_of(name)
-    algorithm = ScaffNew(0.5 / problem.constants.L_max, 0.4, 1.0, 0.1)
+    algorithm = Simulation(DPScaffNew(eta=0.5 / problem.constants.L_max, p=0.4, C=1.0, sigma=0.1))
     cpu, cuda = (
         simulate(algorithm, problem, 40, 5, 3, ["scaffnew-lyapunov"], device=engine) for engine in (CPU, gpu)
     )  # fmt: skip

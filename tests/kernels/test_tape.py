@@ -19,10 +19,10 @@ from dpfl_theory.algorithms import (
     ModelClippedFedAvg,
     NoisyGradient,
     Run,
-    ScaffNew,
     Scaffold,
     Schedule,
     ServerMomentum,
+    Simulation,
     TwoSidedFedAvg,
     WeightedAverage,
     clip21,
@@ -31,6 +31,7 @@ from dpfl_theory.algorithms import (
 from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Clip, Normalise, SmoothedNormalise
 from dpfl_theory.algorithms.observables import Observable, catalogue
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
@@ -65,7 +66,7 @@ ALGORITHMS: dict[str, Algorithm] = {
     "DP-SGD": DPSGD(0.1, Clip(1.0), sigma=0.1),
     "EF21": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
     "Clip21": clip21(0.1, 1.0, memory=0.5),
-    "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
+    "ScaffNew": Simulation(DPScaffNew(eta=0.5, p=0.3, C=1.0, sigma=0.1)),
     "SCAFFOLD": Scaffold(0.1, local_steps=3, warm_start=1),
     "momentum": ServerMomentum(FedAvg(0.1, 2), 0.8),
     "average": WeightedAverage(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.3), 0.99),

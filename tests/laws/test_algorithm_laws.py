@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from algorithms.reductions import DESCRIBED
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import families
@@ -39,7 +40,6 @@ from dpfl_theory.algorithms import (
     NoisyGradient,
     Normalise,
     RecordGradient,
-    ScaffNew,
     Scaffold,
     ServerMomentum,
     SmoothedNormalise,
@@ -48,6 +48,8 @@ from dpfl_theory.algorithms import (
     simulate,
 )
 from dpfl_theory.algorithms.batched import Simulation
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import random_quadratic
@@ -135,12 +137,27 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "records": _of_records(lambda cls, e, C, s: cls(e, Clip(0.3 * C), gradient=RecordGradient(0.5, C, s))),
         "plain": _fedavg(lambda cls, e, C, s: cls(e, beta=0.7, memory=0.5), None, None),
     },
-    ScaffNew: {
+    DPScaffNew: {
         "clipped": Example(
-            lambda cls, e, C, s: cls(e, 0.4, C, s, NoisyGradient(s / e)), LENGTH, LENGTH, lambda cls, step: cls(step)
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.4, C=C, sigma=s), gradient=NoisyGradient(s / e)),
+            LENGTH, LENGTH, lambda cls, step: Simulation(cls(eta=step, p=1.0, C=1e6, sigma=0.0)),
         ),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 0.6, gradient=RecordGradient(0.5, C, s))),
-        "plain": _two_sided(lambda cls, e, C, s: cls(e, 0.6), None, None),
+    },
+    UnclippedScaffNew: {
+        "noisy": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.5, sigma=s)), None, LENGTH,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0, sigma=0.0)),
+        ),
+    },
+    ScaffNew: {
+        "records": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.6), gradient=RecordGradient(0.5, C, s)), SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0), gradient=RecordGradient()), records=True,
+        ),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.6)), None, None,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0)),
+        ),
     },
     Scaffold: {
         "noisy": _fedavg(lambda cls, e, C, s: cls(e, 1.4, 3, THREE, NoisyGradient(s)), None),
@@ -160,8 +177,8 @@ EXAMPLES: dict[type, dict[str, Example]] = {
     },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
         "scaffnew": Example(
-            lambda cls, e, C, s: cls(ScaffNew(e, 0.4, C, s), 0.8),
-            LENGTH, LENGTH, lambda cls, step: cls(ScaffNew(step), 1e-300),
+            lambda cls, e, C, s: cls(Simulation(DPScaffNew(eta=e, p=0.4, C=C, sigma=s)), 0.8),
+            LENGTH, LENGTH, lambda cls, step: cls(Simulation(ScaffNew(eta=step, p=1.0)), 1e-300),
         ),
         "plain": Example(
             lambda cls, e, C, s: cls(FedAvg(e, 2), 1.0), None, None, lambda cls, step: cls(FedAvg(step), 1e-300)
@@ -305,7 +322,7 @@ CASES = {f"{cls.__name__}-{kind}": (cls, example) for cls, kinds in EXAMPLES.ite
 
 
 def algorithms() -> set[type]:
-    """All hand-written algorithms of the package, found by scanning it. Simulation rounds are compared with them."""
+    """All hand-written algorithms of the package, found by scanning it, and descriptions that are simulated."""
     for info in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{info.name}")
     found, todo = set(), [Algorithm]
@@ -318,7 +335,8 @@ def algorithms() -> set[type]:
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    return found - {Simulation}
+    replaced = {cls for cls in found if cls.__name__ in {kind.__name__ for kind in DESCRIBED}}
+    return (found - {Simulation} - replaced) | {*DESCRIBED}
 
 
 def test_every_algorithm_has_examples() -> None:
@@ -356,7 +374,8 @@ def test_examples_use_what_they_are_given(case: str) -> None:
     assert np.array_equal(base, other_C) == (example.threshold is None)
     assert np.array_equal(base, other_sigma) == (example.sigma is None)
     assert not np.allclose(base, other_step)
-    assert example.build(cls, 0.4, 1.0, 0.3).describe()["algorithm"] == cls.__name__
+    name = cls.name if issubclass(cls, Description) else cls.__name__
+    assert example.build(cls, 0.4, 1.0, 0.3).describe()["algorithm"] == name
 
 
 @given(

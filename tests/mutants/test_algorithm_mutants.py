@@ -34,7 +34,8 @@ from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
 from mutants.planting import mutated
 from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
 
-from dpfl_theory.algorithms import FedAvg, ScaffNew
+from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
 
 

@@ -147,13 +147,15 @@ def scaffnew_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """hou2023 Algorithm 2."""
-    one = Replicates(seed, replicate, 1)
-    coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < a.probability) for t in range(rounds)]
-    noise = [of_replicate(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
-    C = None if a.threshold is None else of_replicate(a.threshold, s)
+    one, run = Replicates(seed, replicate, 1), a.run
+    coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < run.probability) for t in range(rounds)]
+    sigma = of_replicate(getattr(run, "sigma", 0.0), s)
+    noise = [sigma * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
+    threshold = getattr(run, "threshold", None)
+    C = None if threshold is None else of_replicate(threshold, s)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    step = of_replicate(a.step, s)
-    x, x_i, h_i = scaffnew(gradient, problem.n, start, step, a.probability, C, coins, np.array(noise))
+    step = of_replicate(run.step, s)
+    x, x_i, h_i = scaffnew(gradient, problem.n, start, step, run.probability, C, coins, np.array(noise))
     return {"server": x, "x_i": x_i, "h_i": h_i}
 
 
@@ -223,7 +225,9 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
 TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
-    "ScaffNew": scaffnew_trace,
+    "scaffnew": scaffnew_trace,
+    "dp-scaffnew": scaffnew_trace,
+    "dp-scaffnew-unclipped": scaffnew_trace,
     "EF21": ef21_trace,
     "Scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
@@ -231,10 +235,18 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
+PARTS = {"x_i": 0, "h_i": 1}
+"""The places of these parts in the state of a description."""
+
 
 def name_of(a: Any) -> str:
     """The name of a description that is simulated, or of a hand-written algorithm's class."""
     return a.run.name if isinstance(getattr(a, "run", None), Description) else type(a).__name__
+
+
+def part_of(state: Any, name: str) -> Any:
+    """A part of a state by name."""
+    return state.inner[PARTS[name]] if hasattr(state, "inner") else getattr(state, name)
 
 
 def trace(
@@ -284,7 +296,7 @@ def disagreements(
             if name == "server":
                 found = run.servers[:, s]
             else:
-                found = np.array([own.to_host(getattr(state, name))[..., s, :] for state in run.states])
+                found = np.array([own.to_host(part_of(state, name))[..., s, :] for state in run.states])
             scale = travelled if name in ("server", "x_i") else float(np.max(np.abs(array))) + 1e-14
             wrong += differs(f"{own.name}, replicate {s}: {name}", found, array, scale)
     return wrong

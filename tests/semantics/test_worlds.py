@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
-from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
-from dpfl_theory.algorithms import ef21, simulate
+from dpfl_theory.algorithms import Simulation, ef21, simulate
 from dpfl_theory.algorithms.bounding import Clip, Normalise
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
@@ -20,7 +19,7 @@ from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
 from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.errors import InputError
@@ -298,10 +297,12 @@ def test_fedavg_is_the_algorithm_that_runs(threshold: float | None) -> None:
 @pytest.mark.parametrize("threshold", [None, 0.7])
 def test_scaffnew_is_the_algorithm_that_runs(threshold: float | None) -> None:
     problem, world = plain()
-    now, scaffnew = (Vector(np.array([5.0, -3.0])), None), DPScaffNew(eta=0.3, p=1, C=threshold, sigma=0)
+    own = {"eta": 0.3, "p": 1, "sigma": 0}
+    scaffnew = DPScaffNew(**own, C=threshold) if threshold else UnclippedScaffNew(**own)
+    now = Vector(np.array([5.0, -3.0])), None
     for _ in range(4):
         now = run_round(scaffnew, world, *now).following
-    assert now[0].known == pytest.approx(simulated(AlgorithmScaffNew(0.3, 1.0, threshold), problem, 4), rel=1e-12)
+    assert now[0].known == pytest.approx(simulated(Simulation(scaffnew), problem, 4), rel=1e-12)
 
 
 def test_scaffold_is_the_algorithm_that_runs() -> None:

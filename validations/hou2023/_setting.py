@@ -15,9 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Run, ScaffNew, simulate
+from dpfl_theory.algorithms import Run, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
 from dpfl_theory.kernels import threads
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem
@@ -157,7 +158,10 @@ class Grid:
             algorithm = TwoSidedFedAvg(s.step, local_steps=int(tau), threshold=self.threshold, sigma=sigma)
             rounds = iterations // int(tau)
         else:
-            algorithm = ScaffNew(step=s.step, probability=1.0 / tau, threshold=self.threshold, sigma=sigma)
+            values = {"eta": s.step, "p": 1.0 / tau, "sigma": sigma}
+            clipped = self.threshold is not None
+            run = DPScaffNew(**values, C=self.threshold) if clipped else UnclippedScaffNew(**values)
+            algorithm = Simulation(run)
             rounds = iterations
         return simulate(
             algorithm,

@@ -20,6 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
@@ -200,11 +201,11 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 
 def _algorithm(name: str, eta: float, tau: int, T: int, C: float, sigma: float) -> tuple[Algorithm, int]:
-    from dpfl_theory.algorithms import ScaffNew
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 
     if name == "dp-scaffnew":
-        return ScaffNew(eta, 1.0 / tau, C, sigma), T
+        return Simulation(DPScaffNew(eta=eta, p=1.0 / tau, C=C, sigma=sigma)), T
     return TwoSidedFedAvg(eta, local_steps=tau, threshold=C, sigma=sigma), T // tau
 
 
