@@ -138,6 +138,16 @@ class BatchOperations:
         raise InputError("a batched simulation draws by address: use o.gaussian and o.coin, not o.rng")
 
     # Clients.
+    def given(self, rows: Any) -> Any:
+        """A given vector for each client, a row of (n, d)."""
+        if np.shape(rows) != (self.n, self.d):
+            raise InputError(
+                f"the given vectors have shape {np.shape(rows)}: {self.n} rows of {self.d} numbers are needed, one for "
+                "each client"
+            )
+        rows = self._context.engine.asarray(np.asarray(rows, dtype=np.float64))
+        return self._xp.broadcast_to(rows[:, None, :], (self.n, self.S, self.d))
+
     def _for_each(self, value: Any, clients: int | None = None) -> Any:
         """A value with one entry for each of n clients and replicate, (n, S, 1 or d); or several of them."""
         clients = self.n if clients is None else clients
@@ -313,6 +323,7 @@ class BatchOperations:
     def _bounded(self, u: Any, threshold: Any, normalise: bool) -> Any:
         if isinstance(u, LocalUpdates) and u.base is None:
             return u.bounded(threshold, normalise)
+        u = dense(u)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
 
     def smooth(self, u: Any, alpha: Any) -> Any:
@@ -452,6 +463,8 @@ class Simulation(Algorithm):
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
         run = self.run.with_defaults()
+        for attribute, what in run.counts.items():
+            require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
         for attribute, p in run.parameters.items():
             fits_replicates(named(p), getattr(run, attribute), replicates)
 
@@ -518,8 +531,10 @@ class Simulation(Algorithm):
     def describe(self) -> dict[str, Any]:
         run = self.run.with_defaults()
         values = {p.symbol: to_json(getattr(run, a)) for a, p in run.parameters.items()}
+        values |= {a: int(getattr(run, a)) for a in run.counts}
         oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
-        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe(), **oracle}
+        parts = {"replaced": list(self.run.replaced_parts)} if self.run.replaced_parts else {}
+        return {"algorithm": self.run.name, **values, **parts, "cohort": self.cohort.describe(), **oracle}
 
 
 def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:

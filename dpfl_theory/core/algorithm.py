@@ -146,6 +146,10 @@ class Algorithm:
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    counts: ClassVar[Mapping[str, str]] = {}
+    """Attributes besides the parameters that change the run, whole numbers from 0, and what they count."""
+    replaced_parts: ClassVar[tuple[str, ...]] = ()
+    """The parts of the round that were replaced."""
     parameters: ClassVar[Mapping[str, Parameter]] = {}
     """The parameters by attribute, in the order of declaration."""
 
@@ -195,7 +199,8 @@ class Algorithm:
         >>> Algorithm.with_parts({"round": lambda a, o, w, state: (w, state)})().round(None, 1.0, None)
         (1.0, None)
         """
-        return type(cls.__name__, (cls,), dict(parts)) if parts else cls
+        names = dict.fromkeys((*cls.replaced_parts, *parts))
+        return type(cls.__name__, (cls,), {**parts, "replaced_parts": tuple(names)}) if parts else cls
 
     def fused_without(self, cohort: Any, **parts: Callable[..., Any]) -> Any:
         """The fused form of the algorithm whose parts were replaced by these; None where others were replaced, too."""

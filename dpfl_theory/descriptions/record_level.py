@@ -17,7 +17,7 @@ from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.descriptions.faults.averaging import over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
-from dpfl_theory.descriptions.scaffold import Scaffold, simulated
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
@@ -60,17 +60,6 @@ class RecordLevel(Averaging):
 
     def normals(self, clients: int) -> float:
         return float(clients * self.local_steps)
-
-    def noisy_gradient(self) -> Any:
-        """The gradient of a local step, for hand-written simulations; these have no thresholds that change."""
-        from dpfl_theory.algorithms import RecordGradient
-        from dpfl_theory.algorithms.hyperparameters import changes
-
-        return (
-            None
-            if changes(self.threshold)
-            else RecordGradient(float(self.share), self.threshold, self.noise_multiplier)
-        )
 
     def total(self, o: Any, i: Any, y: Any) -> Any:
         """The sum of the clipped gradients of the next batch, and the number of its records."""
@@ -121,23 +110,9 @@ class DPScaffold(RecordLevel, Scaffold):
 
         return NoisyControlVariates
 
-    def fused(self, cohort: Any) -> Any:
-        gradient = self.noisy_gradient()
-        return None if gradient is None else simulated(self, cohort, gradient, int(self.warm_start))
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*RECORDS, *UNPROTECTED, *FAULTS)
-
-
-def averaged(a: Any, cohort: Any) -> Any:
-    """The hand-written simulation of the algorithms without control variates."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg
-
-    gradient = a.noisy_gradient()
-    if gradient is None:
-        return None
-    return TwoSidedFedAvg(a.local_step, a.global_step, int(a.local_steps), cohort=cohort, gradient=gradient)
 
 
 class RecordLevelFedAvg(RecordLevel):
@@ -146,9 +121,6 @@ class RecordLevelFedAvg(RecordLevel):
     name = "dp-fedavg-record"
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Algorithm 2"
-
-    def fused(self, cohort: Any) -> Any:
-        return averaged(self, cohort)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
@@ -179,9 +151,6 @@ class DPSGDRecord(RecordLevelFedAvg):
 
     def members(self, o: Any) -> Any:
         return o.everyone
-
-    def fused(self, cohort: Any) -> Any:
-        return averaged(self, cohort) if cohort.scheme == "full" else None
 
 
 ALGORITHMS = (DPScaffold, RecordLevelFedAvg, DPSGDRecord)
