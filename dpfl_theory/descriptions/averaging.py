@@ -6,6 +6,7 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
 
 __all__ = ["SERVER_NOISE", "Averaging", "with_momentum"]
 
@@ -145,7 +146,8 @@ class Averaging(Algorithm):
 
 
 def with_momentum(kind: type[Averaging]) -> type[Averaging]:
-    """The algorithm with heavy-ball momentum at the server (das2022 Appendix H has m = 0.8).
+    """The algorithm with heavy-ball momentum at the server (das2022 Appendix H has m = 0.8). Raises InputError for an
+    algorithm that keeps another state.
 
     v = m v + (w - w'),  w = w - v,  where w' is the next vector of the algorithm itself. It uses only released
     vectors, so it costs no privacy.
@@ -154,6 +156,10 @@ def with_momentum(kind: type[Averaging]) -> type[Averaging]:
     >>> with_momentum(FedAvg)(eta=0.1, momentum=0.8).momentum
     0.8
     """
+
+    owner = next(one for one in kind.__mro__ if "round" in vars(one))
+    if "server" not in vars(owner) or kind.initial is not Algorithm.initial:
+        raise InputError(f"{kind.name} keeps a state in addition to the server's vector: give an algorithm without one")
 
     def server(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
         velocity = a.momentum * state + (w - a.move(o, w, step))

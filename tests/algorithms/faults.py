@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from algorithms.reductions import Zoo
 
 from dpfl_theory.algorithms import Cohort, Schedule
+from dpfl_theory.core.algorithm import PlainGradient
+from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")
 Cases = list[tuple[Any, Sequence[str]]]
@@ -20,17 +24,16 @@ Cases = list[tuple[Any, Sequence[str]]]
 
 def fedavg_cases(a: Zoo) -> Cases:
     """Algorithms that between them use every hyper-parameter, and the problems they run on."""
-    clip = a.FedAvg(
-        Schedule(0.4, 0.8), 3, 0.3, a.Clip([1.0, 3.0, 2.0]), a.Cohort("poisson", 2.5), [0.1, 0.5, 0.3]
-    )  # fmt: skip
-    normalise = a.FedAvg([0.3, 0.2, 0.1], 2, None, a.Normalise(1.0), a.Cohort("fixed", 2), 0.3, "average")
-    return [(clip, QUADRATICS), (normalise, QUADRATICS), (a.FedAvg(0.3), QUADRATICS)]
+    clip = a.DPFedAvg(eta=Schedule(0.4, 0.8), E=3, beta=0.3, C=[1.0, 3.0, 2.0], sigma=[0.1, 0.5, 0.3])
+    normalise = a.DPNormFedAvg(eta=[0.3, 0.2, 0.1], E=2, C=1.0, sigma=0.3).replaced(noise=server_noise)
+    runs = ((clip, Cohort("poisson", 2.5)), (normalise, Cohort("fixed", 2)), (a.FedAvg(eta=0.3), Cohort()))
+    return [(a.Simulation(run, cohort), QUADRATICS) for run, cohort in runs]
 
 
 def cohort_cases(a: Zoo) -> Cases:
     return [
         *fedavg_cases(a),
-        (a.FedAvg(0.3, 2, None, a.Clip(2.0), a.Cohort("with-replacement", 4), 0.3), ("dense",)),
+        (a.Simulation(a.DPFedAvg(eta=0.3, E=2, C=2.0, sigma=0.3), a.Cohort("with-replacement", 4)), ("dense",)),
         (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("with-replacement", 4)), ("dense",)),
         (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("fixed", 2)), ("dense",)),
         (a.Scaffold(0.3, 1.2, 2, a.Cohort("fixed", 2)), ("dense",)),
@@ -93,55 +96,69 @@ def gradient_cases(a: Zoo) -> Cases:
 
 
 def momentum_cases(a: Zoo) -> Cases:
-    return [(a.ServerMomentum(a.FedAvg(0.2, sigma=0.3), [0.0, 0.5, 0.8]), ("dense",))]
+    run = a.with_momentum(a.DPFedAvg)(eta=0.2, C=2.0, sigma=0.3, momentum=[0.0, 0.5, 0.8])
+    return [(a.Simulation(run), ("dense",))]
 
 
 def average_cases(a: Zoo) -> Cases:
     ratio = [1.0, 0.5, 0.9]
-    return [(a.WeightedAverage(a.FedAvg(0.2, sigma=0.3), ratio, start), ("dense",)) for start in (False, True)]
+    run = a.Simulation(a.DPFedAvg(eta=0.2, C=2.0, sigma=0.3))
+    return [(a.WeightedAverage(run, ratio, start), ("dense",)) for start in (False, True)]
 
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
-FEDAVG: Place = "algorithms.fedavg", ("FedAvg",), fedavg_cases
 SCAFFNEW: Place = "descriptions.scaffnew", ("DPScaffNew", "ScaffNew", "UnclippedScaffNew"), scaffnew_cases
-BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
+SIMULATION: Place = "algorithms.batched", ("Simulation",), fedavg_cases
 
 
-def bounded(factor: str, normalised: str = "Normalise") -> str:
-    """The same with a multiple of the threshold, and other updates normalised than should be."""
-    level = "self.bounding.level(context)"
-    kind = f"type(self.bounding).__name__ == {normalised!r}"
-    both = f"phase.bounded_combine(cohort / r, {factor} * {level}, {kind})"
-    return f"({both} if {level} is not None else phase.combine(cohort / r))"
+def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> Any:
+    """The update, clipped or normalised to this threshold; with the other of both if swapped."""
+    return o.clip(u, threshold) if a.clips != swapped else o.stretch(u, threshold)
+
+
+FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "threshold E C for C": {"bound": lambda a, o, u, _: bounded(a, o, u, a.local_steps * a.threshold)},
+    "clipping and normalising swapped": {"bound": lambda a, o, u, _: bounded(a, o, u, a.threshold, True)},
+    "divisor |S| for r": {"divisor": over_cohort},
+    "divisor n for r": {"divisor": lambda a, o, members: o.n},
+    "sum for mean": {"divisor": lambda a, o, members: 1.0},
+    "everybody takes part": {"members": lambda a, o: o.everyone},
+    "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
+    "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
+    "noise whatever the cohort": {"noise": server_noise},
+    "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
+    "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
+    "noise not multiplied by beta": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) / a.global_step},
+    "noise subtracted": {"noise": lambda a, o, members: -DPFedAvg.noise(a, o, members)},
+    "noise on one coordinate": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) * (np.arange(o.d) == 0)},
+    "one noise for all replicates": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members)[:1]},
+    "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
+    "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
+    "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},
+    "E - 1 local steps": {"steps": lambda a, o: max(1, a.local_steps - 1)},
+    "E + 1 local steps": {"steps": lambda a, o: a.local_steps + 1},
+    "local steps with beta": {
+        "local": lambda a, o, w, i: o.descend(w, i, a.global_step, a.local_steps, PlainGradient(o, i))
+    },
+    "model difference, not update": {"update": lambda a, o, w, y: w - y},
+}
+"""Parts of the round of DP-FedAvg, replaced."""
+
+
+def share(o: Any) -> Any:
+    """The cohort's number of members over the expected one."""
+    return o.count(o.cohort) / o.expected
 
 
 ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("threshold E C for C", FEDAVG, BOUNDED, bounded("self.local_steps")),
-    ("divisor |S| for r", FEDAVG, "cohort / r)", "cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1))"),
-    ("divisor n for r", FEDAVG, "cohort / r)", "cohort / context.problem.n)"),
-    ("sum for mean", FEDAVG, "cohort / r)", "cohort)"),
-    ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)"),
-    ("variance for deviation", FEDAVG, "context.per_replicate(self.sigma)", "context.per_replicate(self.sigma) ** 2"),
-    ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
-    ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
-    ("noise r times too small", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "xp.sqrt(cohort.sum(axis=1)) / r"),
-    ("noise placements swapped", FEDAVG, 'self.noise == "per-client"', 'self.noise == "average"'),
-    ("noise not multiplied by beta", FEDAVG, "beta[:, None] * (signal + noise)", "beta[:, None] * signal - noise"),
-    ("noise subtracted", FEDAVG, "(signal + noise)", "(signal - noise)"),
-    ("noise of another round", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, k + 1, 1"),
-    ("one noise for all replicates", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0][:1]"),
-    ("noise on one coordinate", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(w.shape[1]) == 0)"),
-    ("global step ignored", FEDAVG, "eta if self.global_step is None", "eta if True"),
-    ("schedule frozen", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, 0)"),
-    ("schedule one round late", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, max(k - 1, 0))"),
-    ("E - 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, max(1, self.local_steps - 1))"),
-    ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
-    ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
-    ("clipping and normalising swapped", FEDAVG, BOUNDED, bounded("1.0", normalised="Clip")),
-    ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
-    ("ascent", FEDAVG, "return w - beta", "return w + beta"),
-    ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
-    ("clients weighted by their number", FEDAVG, "cohort / r)", "cohort * xp.arange(cohort.shape[1]) / r)"),
+    ("noise of another round", SIMULATION, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
+    ("one noise for all replicates", SIMULATION, "else normals[0])", "else normals[0][:1])"),
+    ("noise on one coordinate", SIMULATION, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
+    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
+    ("schedule one round late", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), max(k - 1, 0))"),
+    ("the cohort of the first round", SIMULATION, "sample(self._context, self._k)", "sample(self._context, 0)"),
+    ("the mean of all clients", SIMULATION, "combine(self._xp.ascontiguousarray(values), members.counts)",
+     "combine(self._xp.ascontiguousarray(values), 1.0 + 0.0 * members.counts)"),
     ("h with the wrong sign", SCAFFNEW, "(g - h)", "(g + h)"),
     ("no control variates", SCAFFNEW, "(g - h)", "g"),
     ("first client for all", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "messages[0]"),
@@ -187,7 +204,7 @@ MODELS: Place = "algorithms.model_clipping", ("ModelClippedFedAvg",), model_clip
 DP_SGD: Place = "algorithms.dp_sgd", ("DPSGD",), dp_sgd_cases
 EF: Place = "algorithms.ef21", ("EF21",), ef21_cases
 SCAFFOLD: Place = "algorithms.scaffold", ("Scaffold",), scaffold_cases
-MOMENTUM: Place = "algorithms.momentum", ("ServerMomentum",), momentum_cases
+MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
 NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("clip after the noise", TWO_SIDED, "(signal + noise), r", "Clip(self.threshold or 9)(context, signal + noise), r"),
@@ -238,11 +255,11 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("control variates of another replicate", SCAFFOLD, "c_i[members, replicate] = new",
      "c_i[members, 0 * replicate] = new"),
     ("global step ignored", SCAFFOLD, "step_at(self.global_step, k))", "1.0)"),
-    ("momentum with the wrong sign", MOMENTUM, "velocity + (w - proposed)", "velocity - (w - proposed)"),
-    ("momentum of the parameters", MOMENTUM, "* velocity + (w", "* w + (w"),
-    ("damped steps", MOMENTUM, "(w - proposed)", "0.9 * (w - proposed)"),
-    ("velocity lost", MOMENTUM, "(w - velocity, velocity)", "(w - velocity, w - proposed)"),
-    ("first replicate's momentum for all", MOMENTUM, "(self.momentum)[:, None]", "(self.momentum)[:1, None]"),
+    ("momentum with the wrong sign", MOMENTUM, "state + (w - a.move(o, w, step))", "state - (w - a.move(o, w, step))"),
+    ("momentum of the parameters", MOMENTUM, "* state + (w", "* w + (w"),
+    ("damped steps", MOMENTUM, "(w - a.move(o, w, step))", "0.9 * (w - a.move(o, w, step))"),
+    ("velocity lost", MOMENTUM, "return w - velocity, velocity", "return w - velocity, w - a.move(o, w, step)"),
+    ("first replicate's momentum for all", MOMENTUM, "a.momentum * state", "a.momentum[:1] * state"),
     ("ratio ignored", AVERAGE, "context.per_replicate(self.ratio) * state.total", "state.total"),
     ("the start is averaged", AVERAGE, "float(self.with_start)", "1.0"),
     ("the start is never averaged", AVERAGE, "float(self.with_start)", "0.0"),

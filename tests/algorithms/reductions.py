@@ -19,6 +19,8 @@ from oracles.families import Transformed
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
 from dpfl_theory.problems import make
@@ -27,7 +29,7 @@ from dpfl_theory.problems.quadratic import from_matrices
 
 Zoo = Any
 ROUNDS, REPLICATES, SEED = 7, 3, 8
-DESCRIBED = (ScaffNew, DPScaffNew, UnclippedScaffNew)
+DESCRIBED = (FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew)
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
 OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
@@ -36,7 +38,7 @@ OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE els
 
 def zoo(**faulty: type) -> Zoo:
     """All public names of the algorithms' package and descriptions of algorithms, some of them replaced."""
-    described = {kind.__name__: kind for kind in DESCRIBED}
+    described = {**{kind.__name__: kind for kind in DESCRIBED}, "with_momentum": with_momentum}
     return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **described, **faulty})
 
 
@@ -126,12 +128,12 @@ def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
         expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
-        fedavg = a.FedAvg(eta, 1, eta * eta_g, a.Clip(C), cohort, sigma)
+        fedavg = a.Simulation(a.DPFedAvg(eta=eta, beta=eta * eta_g, C=C, sigma=sigma), cohort)
         wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
         two_sided = a.TwoSidedFedAvg(eta, eta_g, 1, eta * C, eta * math.sqrt(r) * sigma, cohort)
         wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
     poisson = Cohort("poisson", 2.5)  # the expected size divides in DP-SGD and FedAvg, the actual one in two-sided
-    average = a.FedAvg(eta, 1, None, a.Clip(C), poisson, sigma, "average")
+    average = a.Simulation(a.DPFedAvg(eta=eta, C=C, sigma=sigma).replaced(noise=server_noise), poisson)
     expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
     return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
 
@@ -142,7 +144,8 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
     for cohort, name in itertools.product(COHORTS, ("low-rank", "logistic")):
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
-        expected = run(a.FedAvg(eta, 4, beta, a.Clip(C), cohort, sigma), problem).servers
+        fedavg = a.Simulation(a.DPFedAvg(eta=eta, E=4, beta=beta, C=C, sigma=sigma), cohort)
+        expected = run(fedavg, problem).servers
         two_sided = a.TwoSidedFedAvg(eta, beta / eta, 4, eta * C, eta * math.sqrt(r) * sigma, cohort)
         wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
     return wrong
@@ -210,9 +213,11 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
 
 
 def no_momentum_is_the_algorithm(a: Zoo) -> list[str]:
-    inner = a.FedAvg(0.3, 2, None, a.Clip(2.0), Cohort("poisson", 2.5), 0.4)
+    values, cohort = {"eta": 0.3, "E": 2, "C": 2.0, "sigma": 0.4}, Cohort("poisson", 2.5)
+    found = a.Simulation(a.with_momentum(a.DPFedAvg)(**values, momentum=0.0), cohort)
     problem = problem_of("dense")
-    return same("m = 0", run(a.ServerMomentum(inner, 0.0), problem).servers, run(inner, problem).servers, 1e-13)
+    expected = a.Simulation(a.DPFedAvg(**values), cohort)
+    return same("m = 0", run(found, problem).servers, run(expected, problem).servers, 1e-13)
 
 
 def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
@@ -221,12 +226,14 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
     eta, m = 0.05, 0.7
     problem = constant_gradients()
     start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
-    found = play(a.ServerMomentum(a.FedAvg(eta), m), problem, ROUNDS, start, SEED, engine=ARRAY).servers
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = play(heavy, problem, ROUNDS, start, SEED, engine=ARRAY).servers
     factor = np.array([sum((1.0 - m**j) / (1.0 - m) for j in range(1, K + 1)) for K in range(ROUNDS + 1)])
     g = np.array([problem.gradient(w) for w in start])
     wrong = same("constant gradient: w", found, start - eta * factor[:, None, None] * g, 1e-9)
     curved = from_matrices(np.array([[[2.0]]]), np.array([[3.0]]))
-    found = run(a.ServerMomentum(a.FedAvg(eta), m), curved, rounds=30).servers[:, :, 0] - 3.0
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = run(heavy, curved, rounds=30).servers[:, :, 0] - 3.0
     b = (1.0 + m - eta * 2.0) / 2.0
     one, two = b + np.emath.sqrt(b * b - m), b - np.emath.sqrt(b * b - m)
     k = np.arange(1.0, 32.0)[:, None]  # w_{-1} = w_0 is power 0 and power 1

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ENGINES, PROBLEMS, STEPS, TRACES, disagreements, play, problem_of, starting_points
+from simulations import clip, fedavg, normalise
 
 from dpfl_theory.algorithms import (
     DPSGD,
@@ -17,7 +18,6 @@ from dpfl_theory.algorithms import (
     Bounding,
     Clip,
     Cohort,
-    FedAvg,
     FullGradient,
     Gradient,
     ModelClippedFedAvg,
@@ -26,7 +26,6 @@ from dpfl_theory.algorithms import (
     RecordGradient,
     Scaffold,
     Schedule,
-    ServerMomentum,
     Simulation,
     SmoothedNormalise,
     Tabulated,
@@ -137,26 +136,22 @@ def test_scaffnew_with_any_gradient(kind: str) -> None:
 
 def test_fedavg_with_clients_drawn_repeatedly() -> None:
     repeated = Cohort("with-replacement", 4)
-    cases = itertools.product((Unbounded(), Clip(1.5), Normalise(1.5)), ("per-client", "average"))
-    agree([FedAvg(0.3, 2, 0.2, bounding, repeated, 0.3, noise) for bounding, noise in cases], "full")
+    cases = itertools.product((None, clip(1.5), normalise(1.5)), ("per-client", "average"))
+    agree([fedavg(0.3, 2, 0.2, bound, repeated, 0.3, noise) for bound, noise in cases], "full")
 
 
 def test_server_momentum() -> None:
-    inner = [
-        FedAvg(Schedule(0.2, 0.9), 2, None, Clip(1.0), Cohort("poisson", 1.5), 0.3),
-        TwoSidedFedAvg(0.2, 1.5, 2, 0.7, 0.2, Cohort("with-replacement", 3), GRADIENTS["noisy"]),
-        DPSGD(0.2, Normalise(1.0), 0.2),
-        ModelClippedFedAvg(0.2, 2.0, 2, 0.1, Cohort("fixed", 3)),
-    ]
-    agree([ServerMomentum(algorithm, m) for algorithm in inner for m in (0.8, [0.0, 0.5, 0.9])], "full")
+    poisson = Cohort("poisson", 1.5)
+    for m in (0.8, [0.0, 0.5, 0.9]):
+        agree([fedavg(Schedule(0.2, 0.9), 2, None, clip(1.0), poisson, 0.3, momentum=m)], "full")
 
 
 def test_weighted_averages() -> None:
     inner = [
-        FedAvg(0.3, 2),
+        fedavg(0.3, 2),
         Simulation(DPScaffNew(eta=0.3, p=0.5, C=0.8, sigma=0.2)),
         Scaffold(0.3, warm_start=1),
-        ServerMomentum(FedAvg(0.2), 0.8),
+        fedavg(0.2, momentum=0.8),
     ]
     agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
     agree([WeightedAverage(algorithm, [0.5, 0.9, 1.0], with_start=True) for algorithm in inner], "full")

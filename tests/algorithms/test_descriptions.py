@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 from laws.test_algorithm_laws import CASES
 from oracles.compare import problem_of
+from simulations import fedavg
 
 from dpfl_theory.algorithms import (
     DPSGD,
     EF21,
     Clip,
     Cohort,
-    FedAvg,
     FullGradient,
     ModelClippedFedAvg,
     NoisyGradient,
@@ -24,7 +24,6 @@ from dpfl_theory.algorithms import (
     RecordGradient,
     Scaffold,
     Schedule,
-    ServerMomentum,
     Simulation,
     SmoothedNormalise,
     Tabulated,
@@ -33,7 +32,9 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
+from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.scaffnew import ScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold as DescribedScaffold
 from dpfl_theory.errors import InputError
 
 
@@ -46,7 +47,7 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     if isinstance(algorithm, Simulation):
         assert described["algorithm"] == cls.name
         for attribute, p in cls.parameters.items():
-            assert described[p.symbol] == getattr(algorithm.run, attribute)
+            assert described[p.symbol] == getattr(algorithm.run.with_defaults(), attribute)
         assert described["cohort"] == algorithm.cohort.describe()
         full = isinstance(algorithm.gradient, FullGradient)
         assert full or described.items() >= json.loads(json.dumps(algorithm.gradient.describe())).items()
@@ -98,20 +99,17 @@ WRONG: list[tuple[Any, str]] = [
         "the number of warm rounds is -1: a whole number of at least 0 is needed",
     ),
     (
-        lambda: ServerMomentum(Scaffold(0.1)),
-        "Scaffold keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
+        lambda: with_momentum(DescribedScaffold),
+        "scaffold keeps a state in addition to the server's vector: give an algorithm without one",
     ),
-    (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
+    (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: it must lie in [0, 1)"),
+    (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: it must lie in [0, 1)"),
+    (lambda: WeightedAverage(fedavg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
     (
-        lambda: ServerMomentum(FedAvg(0.1), 1.0),
-        "the momentum is 1.0: it must lie below 1, or the sum of the steps diverges",
-    ),
-    (lambda: WeightedAverage(FedAvg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
-    (
-        lambda: WeightedAverage(FedAvg(0.1), 1.1),
+        lambda: WeightedAverage(fedavg(0.1), 1.1),
         "the ratio of the weights is 1.1: it must lie in (0, 1], or later weights fall",
     ),
-    (lambda: WeightedAverage(FedAvg(0.1), 1.0, 1), "with_start is 1: give true or false"),
+    (lambda: WeightedAverage(fedavg(0.1), 1.0, 1), "with_start is 1: give true or false"),
 ]
 
 
@@ -143,8 +141,8 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
             Simulation(ScaffNew(eta=0.1, p=1.0), gradient=RecordGradient()),
             "problem 'random quadratic, condition 10' has no records: ",
         ),
-        (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
-        (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
+        (fedavg(0.1, momentum=[0.1, 0.2]), f"the server momentum {COUNT}"),
+        (fedavg([0.1, 0.2], momentum=0.8), f"the local step {COUNT}"),
         (WeightedAverage(Simulation(ScaffNew(eta=[0.1, 0.2], p=1.0))), f"the step {COUNT}"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",

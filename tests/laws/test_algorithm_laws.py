@@ -35,13 +35,11 @@ from dpfl_theory.algorithms import (
     Algorithm,
     Clip,
     Cohort,
-    FedAvg,
     ModelClippedFedAvg,
     NoisyGradient,
     Normalise,
     RecordGradient,
     Scaffold,
-    ServerMomentum,
     SmoothedNormalise,
     TwoSidedFedAvg,
     WeightedAverage,
@@ -49,6 +47,8 @@ from dpfl_theory.algorithms import (
 )
 from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -82,6 +82,10 @@ def _fedavg(build: Callable[..., Any], threshold: Unit | None = SLOPE, sigma: Un
     return Example(build, threshold, sigma, lambda cls, step: cls(step))
 
 
+def _described(build: Callable[..., Any]) -> Example:
+    return Example(build, SLOPE, SLOPE, lambda cls, step: Simulation(cls(eta=step, C=1e6, sigma=0.0)))
+
+
 def _two_sided(build: Callable[..., Any], threshold: Unit | None = LENGTH, sigma: Unit | None = LENGTH) -> Example:
     return Example(build, threshold, sigma, lambda cls, step: cls(step))
 
@@ -102,11 +106,27 @@ def _clipped_models(build: Callable[..., Any]) -> Example:
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
 EXAMPLES: dict[type, dict[str, Example]] = {
+    DPFedAvg: {
+        "clipped": _described(lambda cls, e, C, s: Simulation(cls(eta=e, E=3, beta=0.7 * e, C=C, sigma=s), SOME)),
+        "repeated": _described(lambda cls, e, C, s: Simulation(cls(eta=e, E=2, C=C, sigma=s), TWICE)),
+        "momentum": _described(
+            lambda cls, e, C, s: Simulation(
+                with_momentum(cls)(eta=0.5 * e, E=2, C=C, sigma=s, momentum=0.6), THREE
+            )
+        ),
+    },
+    DPNormFedAvg: {
+        "normalised": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(eta=e, E=2, beta=1.3 * e, C=C, sigma=s).replaced(noise=server_noise), THREE
+            ),
+            SLOPE, SLOPE, lambda cls, step: Simulation(FedAvg(eta=step)),
+        ),
+    },
     FedAvg: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, 3, 0.7 * e, Clip(C), SOME, s)),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, 2, 1.3 * e, Normalise(C), THREE, s, "average")),
-        "repeated": _fedavg(lambda cls, e, C, s: cls(e, 2, None, Clip(C), TWICE, s)),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, 4), None, None),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, E=4)), None, None, lambda cls, step: Simulation(cls(eta=step))
+        ),
     },
     TwoSidedFedAvg: {
         "clipped": _two_sided(lambda cls, e, C, s: cls(e, 1.5, 3, C, s, THREE, NoisyGradient(s / e))),
@@ -165,23 +185,14 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "records": _of_records(lambda cls, e, C, s: cls(e, 0.8, 2, Cohort("fixed", 2), RecordGradient(0.5, C, s), 1)),
         "plain": _fedavg(lambda cls, e, C, s: cls(e, 1.2, 4), None, None),
     },
-    ServerMomentum: {
-        "clipped": Example(
-            lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, Clip(C), THREE, s), 0.6),
-            SLOPE, SLOPE, lambda cls, step: cls(FedAvg(step), 0.0),
-        ),
-        "two-sided": Example(
-            lambda cls, e, C, s: cls(TwoSidedFedAvg(0.5 * e, 1.2, 2, C, s, SOME), 0.3),
-            LENGTH, LENGTH, lambda cls, step: cls(TwoSidedFedAvg(step), 0.0),
-        ),
-    },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
         "scaffnew": Example(
             lambda cls, e, C, s: cls(Simulation(DPScaffNew(eta=e, p=0.4, C=C, sigma=s)), 0.8),
             LENGTH, LENGTH, lambda cls, step: cls(Simulation(ScaffNew(eta=step, p=1.0)), 1e-300),
         ),
         "plain": Example(
-            lambda cls, e, C, s: cls(FedAvg(e, 2), 1.0), None, None, lambda cls, step: cls(FedAvg(step), 1e-300)
+            lambda cls, e, C, s: cls(Simulation(FedAvg(eta=e, E=2)), 1.0), None, None,
+            lambda cls, step: cls(Simulation(FedAvg(eta=step)), 1e-300),
         ),
     },
 }  # fmt: skip
