@@ -6,7 +6,6 @@ sound one. ``a`` has the package's algorithms, operators and oracles as attribut
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -21,7 +20,15 @@ import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
 from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.descriptions.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
 from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -29,7 +36,11 @@ from dpfl_theory.problems.quadratic import from_matrices
 
 Zoo = Any
 ROUNDS, REPLICATES, SEED = 7, 3, 8
-DESCRIBED = (FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew)
+DESCRIBED = (
+    *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
+    *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
+    *(Scaffold, DPScaffold, RecordLevelFedAvg),
+)
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
 OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
@@ -93,15 +104,15 @@ def scaffold_without_control_variates_is_fedavg(a: Zoo) -> list[str]:
     """noble2022 Section 3.3: c_i = 0 throughout gives (DP-)FedAvg, for every gradient oracle and cohort."""
 
     class Held(a.Scaffold):  # type: ignore[misc, name-defined]
-        def round(self, context: Any, state: Any, k: int) -> Any:
-            return super().round(context, dataclasses.replace(state, c=0.0 * state.c, c_i=0.0 * state.c_i), k)
+        def round(self, o: Any, w: Any, state: Any) -> Any:
+            return super().round(o, w, tuple(0.0 * part for part in state))
 
     wrong = []
     oracles = (FullGradient(), NoisyGradient(0.3), RecordGradient(0.5, 0.6, 0.5))
     for cohort, gradient in itertools.product(COHORTS[:2], oracles):
         problem = problem_of("logistic")
-        plain = a.TwoSidedFedAvg(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
-        held = Held(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
+        plain = a.Simulation(a.TwoSidedFedAvg(eta_l=0.4, eta_g=1.3, Q=3), cohort, gradient)
+        held = a.Simulation(Held(eta_l=0.4, eta_g=1.3, K=3), cohort, gradient)
         wrong += same(f"{cohort.scheme}, {gradient}: x", run(held, problem).servers, run(plain, problem).servers)
     return wrong
 
@@ -110,9 +121,10 @@ def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
     """All clients equal and all taking part: c_i = c in every round, though neither is zero."""
     matrix = np.diag([1.0, 0.5, 0.1])
     problem = from_matrices(np.tile(matrix, (4, 1, 1)), np.tile([1.0, -2.0, 0.5], (4, 1)))
-    scaffold = run(a.Scaffold(0.5, 1.2, 3), problem)
-    wrong = same("x", scaffold.servers, run(a.TwoSidedFedAvg(0.5, 1.2, 3), problem).servers)
-    if float(np.max(np.abs(scaffold.states[1].c))) < 0.1:
+    scaffold = run(a.Simulation(a.Scaffold(eta_l=0.5, eta_g=1.2, K=3)), problem)
+    fedavg = run(a.Simulation(a.TwoSidedFedAvg(eta_l=0.5, eta_g=1.2, Q=3)), problem)
+    wrong = same("x", scaffold.servers, fedavg.servers)
+    if float(np.max(np.abs(scaffold.states[1].inner[0]))) < 0.1:
         wrong.append("the control variates are zero")
     return wrong
 
@@ -130,9 +142,10 @@ def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
         expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
         fedavg = a.Simulation(a.DPFedAvg(eta=eta, beta=eta * eta_g, C=C, sigma=sigma), cohort)
         wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
-        two_sided = a.TwoSidedFedAvg(eta, eta_g, 1, eta * C, eta * math.sqrt(r) * sigma, cohort)
+        private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
+        two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=1, **private), cohort)
         wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
-    poisson = Cohort("poisson", 2.5)  # the expected size divides in DP-SGD and FedAvg, the actual one in two-sided
+    poisson = Cohort("poisson", 2.5)
     average = a.Simulation(a.DPFedAvg(eta=eta, C=C, sigma=sigma).replaced(noise=server_noise), poisson)
     expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
     return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
@@ -146,7 +159,8 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
         r = cohort.divisor(problem.n)
         fedavg = a.Simulation(a.DPFedAvg(eta=eta, E=4, beta=beta, C=C, sigma=sigma), cohort)
         expected = run(fedavg, problem).servers
-        two_sided = a.TwoSidedFedAvg(eta, beta / eta, 4, eta * C, eta * math.sqrt(r) * sigma, cohort)
+        private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
+        two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=beta / eta, Q=4, **private), cohort)
         wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
     return wrong
 
@@ -154,12 +168,12 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
 def models_that_are_not_clipped_are_averaged(a: Zoo) -> list[str]:
     """Beyond every model's length, model clipping is FedAvg with eta_g = 1, in average and noise."""
     wrong = []
-    for cohort in (*COHORTS, Cohort("poisson", 1.2)):
+    for cohort in COHORTS:
         clipped, plain = (
-            run(algorithm, problem_of("dense")).servers
-            for algorithm in (
-                a.ModelClippedFedAvg(0.3, 1e6, 3, 0.4, cohort),
-                a.TwoSidedFedAvg(0.3, 1.0, 3, None, 0.4, cohort),
+            run(a.Simulation(one, cohort), problem_of("dense")).servers
+            for one in (
+                a.ModelClippedFedAvg(eta_l=0.3, Q=3, c=1e6, sigma=0.4),
+                a.UnclippedTwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=3, sigma=0.4),
             )
         )
         wrong += same(cohort.scheme, clipped, plain)

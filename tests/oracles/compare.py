@@ -23,8 +23,11 @@ from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
+from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import COIN, NOISE
@@ -116,16 +119,29 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
 
 
 def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
-    """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg."""
+    """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg.
+
+    Privacy needs division by the expected number of members, where it is random.
+    """
+    run, random = a.run, a.cohort.scheme == "poisson"
     members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
-    noise = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
+    noise = of_replicate(getattr(run, "sigma", 0.0), s) * server_noise(problem.d, seed, replicate, k)
     z = [np.tile(noise / np.sqrt(max(len(members), 1)), (len(members), 1))]
-    models = not hasattr(a, "global_step")
-    eta_g = 1.0 if models else step_of(a.global_step, s, k)
-    c = None if a.threshold is None else of_replicate(a.threshold, s)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    eta_l = step_of(a.local_step, s, k)
-    return two_sided(gradient, x, [eta_l], [eta_g], a.local_steps, c, [members], z, k, models)[-1]
+    models = run.name == "fedavg-model-clipping"
+    divisor = float(a.cohort.size) if random and run.protects == "client" and not models else None
+    c = None if run.protects == "record" or getattr(run, "threshold", None) is None else of_replicate(run.threshold, s)
+    steps = [step_of(run.local_step, s, k)], [step_of(run.global_step, s, k)]
+    gradient = gradient_of(a, problem, s, seed, replicate)
+    return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+
+
+def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> Any:
+    """The gradients of a simulation's local steps: its oracle's, or those of the records where these are protected."""
+    run = a.run
+    if run.protects != "record":
+        return gradient_by_address(a.gradient, problem, s, seed, replicate)
+    oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
+    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=True)
 
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
@@ -180,11 +196,13 @@ def scaffold_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """noble2022 Algorithm 1."""
-    chosen = [(a.warm_cohort or a.cohort) if k < a.warm_start else a.cohort for k in range(rounds)]
+    run = a.run
+    everyone = type(run).warm_members is all_users
+    chosen = [Cohort() if everyone and k < run.warm_start else a.cohort for k in range(rounds)]
     cohorts = [cohort_by_address(cohort, problem.n, seed, replicate, k) for k, cohort in enumerate(chosen)]
-    eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (a.local_step, a.global_step))
-    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, a.local_steps, cohorts, a.warm_start)
+    eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (run.local_step, run.global_step))
+    gradient = gradient_of(a, problem, s, seed, replicate)
+    x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, run.local_steps, cohorts, run.warm_start)
     return {"server": x, "c": c, "c_i": c_i}
 
 
@@ -218,8 +236,11 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-fedavg": fedavg_step,
     "dp-normfedavg": fedavg_step,
     "noisy-fedavg": fedavg_step,
-    "TwoSidedFedAvg": two_sided_step,
-    "ModelClippedFedAvg": two_sided_step,
+    "fedavg-two-sided": two_sided_step,
+    "dp-fedavg-two-sided": two_sided_step,
+    "dp-fedavg-two-sided-unclipped": two_sided_step,
+    "dp-fedavg-record": two_sided_step,
+    "fedavg-model-clipping": two_sided_step,
     "DPSGD": dp_sgd_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
@@ -229,13 +250,14 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "dp-scaffnew": scaffnew_trace,
     "dp-scaffnew-unclipped": scaffnew_trace,
     "EF21": ef21_trace,
-    "Scaffold": scaffold_trace,
+    "scaffold": scaffold_trace,
+    "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1}
 """The places of these parts in the state of a description."""
 
 

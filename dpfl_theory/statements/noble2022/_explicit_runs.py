@@ -227,12 +227,6 @@ def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
     return replace(found, algorithm=Simulation(run, known.cohort), rounds=found.rounds - 1)
 
 
-def with_step(found: Experiment, eta_l: float) -> Any:
-    """The run's algorithm with another local step."""
-    known: Any = found.algorithm
-    return replace(known, run=known.run.with_values(local_step=eta_l))
-
-
 def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:
     """The run with only the values of this statement's symbols, also those given in ``more``."""
     names = {symbol.name for symbol in statement.symbols}

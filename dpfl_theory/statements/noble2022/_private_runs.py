@@ -43,7 +43,8 @@ def _experiment(method: str) -> Callable[[Statement, Mapping[str, Any]], Experim
         }
         eta = limit(v) if method == "scaffold" else 1 / (16 * v["nu"])
         eta_l = eta / (v["K"] * v["eta_g"])
-        chosen = replace(found, algorithm=runs.with_step(found, eta_l))
+        known: Any = found.algorithm
+        chosen = replace(found, algorithm=known.with_values(local_step=eta_l))
         if method == "fedavg":
             chosen = runs.as_fedavg(found, eta_l)
         weighted = WeightedAverage(chosen.algorithm, 1 - mu * eta / 2)

@@ -116,7 +116,8 @@ def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statemen
         values = {**found.values, "mu": mu}
         eta = min(step(values), limit(values))
         eta_l = eta / (values["K"] * values["eta_g"])
-        weighted = WeightedAverage(runs.with_step(found, eta_l), 1 - mu * eta / 2)
+        known: Any = found.algorithm
+        weighted = WeightedAverage(known.with_values(local_step=eta_l), 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(values["T"]), values=values)
         return runs.claimed(runs.chosen_values(run, statement, eta_l=eta_l), instance)
 
