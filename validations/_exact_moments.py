@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.descriptions.fedavg import FedAvg
 from dpfl_theory.descriptions.record_level import DPScaffold
 from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
@@ -223,5 +224,5 @@ def _shulgin2025() -> Iterator[Comparison]:
 
 def _estimate(setting: str, exact: Fraction, n: int, d: int, K: int, sigma: float, beta: float) -> Comparison:
     problem = make("quadratic", clients=n, dimension=d, seed=1)
-    algorithm = alpha_norm_ec(0.1, 0.1, beta, sigma=sigma)
+    algorithm = Simulation(NormEC(gamma=0.1, alpha=0.1, beta=beta, sigma=sigma))
     return Comparison(f"alpha-NormEC, {setting}", exact, algorithm, problem, K + 1, "estimate-noise", squared=True)

@@ -63,19 +63,17 @@ def model_clipping_cases(a: Zoo) -> Cases:
     ]
 
 
-def dp_sgd_cases(a: Zoo) -> Cases:
+def error_feedback_cases(a: Zoo) -> Cases:
+    clip21 = a.InformedClip21(gamma=Schedule(0.4, 0.8), tau=[0.3, 1.0, 2.0], sigma=0.2, memory=0.5)
+    norm_ec = a.InformedNormEC(
+        gamma=0.3, beta=[0.2, 0.4, 0.6], alpha=[0.1, 0.5, 2.0], sigma=[0.1, 0.2, 0.3], memory=[0.0, 1.0, 0.5]
+    )
+    dp_sgd = a.DPNormSGD(gamma=Schedule(0.4, 0.8), alpha=[0.0, 0.5, 2.0], sigma=[0.1, 0.2, 0.3])
     return [
-        (a.DPSGD(Schedule(0.4, 0.8), a.Clip([0.5, 2.0, 4.0]), [0.1, 0.2, 0.3], Cohort("poisson", 2.5)), ("dense",)),
-        (a.DPSGD(0.3, a.Normalise(0.7), 0.2, Cohort("fixed", 2), a.NoisyGradient(0.3)), ("dense",)),
-        (a.DPSGD(0.3, a.SmoothedNormalise([0.0, 0.5, 2.0]), 0.2), ("dense",)),
-    ]
-
-
-def ef21_cases(a: Zoo) -> Cases:
-    psi = a.SmoothedNormalise([0.1, 0.5, 2.0])
-    return [
-        (a.EF21(Schedule(0.4, 0.8), a.Clip([0.3, 1.0, 2.0]), 0.7, False, 0.2, 0.5, a.NoisyGradient(0.2)), ("dense",)),
-        (a.EF21(0.3, psi, [0.2, 0.4, 0.6], True, [0.1, 0.2, 0.3], [0.0, 1.0, 0.5]), ("dense",)),
+        (a.Simulation(clip21, gradient=a.NoisyGradient(0.2)), ("dense",)),
+        (a.Simulation(norm_ec), ("dense",)),
+        (a.Simulation(dp_sgd, Cohort("poisson", 2.5)), ("dense",)),
+        (a.Simulation(dp_sgd, Cohort("fixed", 2), a.NoisyGradient(0.3)), ("dense",)),
     ]
 
 
@@ -201,8 +199,10 @@ COHORT_FAULTS = [
 
 TWO_SIDED: Place = "algorithms.fedavg_two_stepsizes", ("TwoSidedFedAvg",), two_sided_cases
 MODELS: Place = "algorithms.model_clipping", ("ModelClippedFedAvg",), model_clipping_cases
-DP_SGD: Place = "algorithms.dp_sgd", ("DPSGD",), dp_sgd_cases
-EF: Place = "algorithms.ef21", ("EF21",), ef21_cases
+EF: Place = (
+    "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
+)  # fmt: skip
+DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
 SCAFFOLD: Place = "algorithms.scaffold", ("Scaffold",), scaffold_cases
 MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
@@ -228,21 +228,26 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ),
     ("noise forgotten", MODELS, "counts, self.sigma, k)", "counts, 0.0, k)"),
     ("models added to the server's", MODELS, "signal + noise, x)", "x + signal + noise, x)"),
-    ("divisor n", DP_SGD, "self.cohort.divisor(n)", "n"),
-    ("bounded after the noise", DP_SGD, "* (signal + noise), r", "* self.bounding(context, signal + noise), r"),
-    ("schedule frozen", DP_SGD, "step_at(self.step, k)", "step_at(self.step, 0)"),
-    ("ascent", DP_SGD, "return x - gamma", "return x + gamma"),
-    ("noise without gamma", DP_SGD, "gamma[:, None] * (signal + noise)", "gamma[:, None] * signal - noise"),
-    ("noise on one coordinate", DP_SGD, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(x.shape[1]) == 0)"),
-    ("memory of noisy messages", EF, "state.v_i + beta * sent", "state.v_i + beta * (sent + noise)"),
-    ("no beta in vhat", EF, "state.v + beta * (signal + noise)", "state.v + signal + noise"),
-    ("no beta in the memories", EF, "state.v_i + beta * sent", "state.v_i + sent"),
-    ("noise without beta", EF, "beta * (signal + noise)", "beta * signal + noise"),
-    ("noise divided by n", EF, "/ n**0.5", "/ n"),
-    ("vhat starts at zero", EF, "v_i.mean(axis=0))", "0.0 * context.start)"),
-    ("step along the old estimate", EF, "else v\n", "else state.v\n"),
-    ("server normalisation forgotten", EF, "if self.server_normalisation else v", "if False else v"),
-    ("gradients sent, not differences", EF, "k, 0) - state.v_i)", "k, 0))"),
+    ("bounded after the noise", EF, DP_SGD_NOISE,
+     "def step(self, o, members, updates):\n"
+     "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
+    ("gradients at the origin", EF, "return o.gradient(i, w)", "return o.gradient(i, 0 * w)"),
+    ("ascent", EF, "sign = -1", "sign = 1"),
+    ("noise without gamma", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) / self.global_step"),
+    ("noise on one coordinate", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) * [1.0, *[0.0] * (o.d - 1)]"),
+    ("normalised without alpha", EF, "o.smooth(u, self.smoothing)", "o.stretch(u, 1.0)"),
+    ("memory of noisy messages", EF, "memories[i], sent[i], gradients[i]",
+     "memories[i], sent[i] + self.noise(o), gradients[i]"),
+    ("no beta in vhat", EF, "return before + self.memory_step * mean", "return before + mean"),
+    ("no beta in the memories", EF, "return memory + self.memory_step * sent", "return memory + sent"),
+    ("noise without beta", EF, "mean + self.noise(o)", "mean + self.noise(o) / self.memory_step"),
+    ("noise divided by n", EF, "self.sigma) / o.n", "self.sigma) / o.n**1.5"),
+    ("vhat starts at zero", EF, "return o.sum(o.everyone, memories) / o.n, memories", "return o.zero, memories"),
+    ("step along the old estimate", EF, "estimate = self.estimate(o, estimate, mean + self.noise(o))\n        return ",
+     "old, estimate = estimate, self.estimate(o, estimate, mean + self.noise(o))\n"
+     "        return self.move(o, w, self.direction(o, old)), (estimate, memories)\n        return "),
+    ("server normalisation forgotten", EF, "return o.stretch(estimate, 1)", "return estimate"),
+    ("gradients sent, not differences", EF, "return g - memory", "return g"),
     ("control variates with the wrong sign", SCAFFOLD, "k, state.c[None] - old)", "k, old - state.c[None])"),
     ("c divided by |C_t|", SCAFFOLD, "(new - old).sum(axis=0) / n", "(new - old).mean(axis=0)"),
     ("c_i without c", SCAFFOLD, "old - state.c[None] - sent", "old - sent"),
@@ -267,16 +272,18 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("iterates one round late", AVERAGE, "server(inner) - state", "server(state.inner) - state"),
 ]  # fmt: skip
 
-BOUNDS: Place = (
-    "algorithms.bounding", ("Clip", "Normalise", "SmoothedNormalise"), lambda a: dp_sgd_cases(a) + ef21_cases(a)
+SIMULATION: Place = (
+    "algorithms.batched", ("Simulation",), lambda a: scaffnew_cases(a) + error_feedback_cases(a)
 )  # fmt: skip
 ORACLES: Place = "algorithms.gradients", ("NoisyGradient", "RecordGradient"), gradient_cases
 PART_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("short vectors stretched", BOUNDS, "over = length > C", "over = length > 0.0"),
-    ("squared length", BOUNDS, "xp.sqrt((g * g).sum(axis=-1))", "(g * g).sum(axis=-1)"),
-    ("normalised to length 1", BOUNDS, "context.per_replicate(self.threshold) / xp", "1.0 / xp"),
-    ("alpha twice", BOUNDS, "self.alpha) + length", "self.alpha) * 2.0 + length"),
-    ("smoothed and scaled by alpha", BOUNDS, "0.0, 1.0 / xp", "0.0, context.per_replicate(self.alpha) / xp"),
+    ("short vectors stretched", SIMULATION, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
+    ("squared length", SIMULATION, "self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))",
+     "(u * u).sum(axis=-1, keepdims=True)"),
+    ("alpha twice", SIMULATION, "total = alpha + self", "total = 2.0 * alpha + self"),
+    ("smoothed and scaled by alpha", SIMULATION, "there, 1.0 / self", "there, alpha / self"),
+    ("divisor n", SIMULATION, "return self._cohort.divisor(self.n)", "return float(self.n)"),
+    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
     ("divisor floor(sR)", ORACLES, "self.share * kernels.records", "self._count(kernels.records)"),
     ("divisor R", ORACLES, "self.share * kernels.records", "1.0 * kernels.records"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),

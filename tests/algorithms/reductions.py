@@ -19,6 +19,7 @@ from oracles.families import Transformed
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
 from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, ErrorFeedback, InformedClip21, InformedNormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
@@ -39,7 +40,7 @@ ROUNDS, REPLICATES, SEED = 7, 3, 8
 DESCRIBED = (
     *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
     *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
-    *(Scaffold, DPScaffold, RecordLevelFedAvg),
+    *(Scaffold, DPScaffold, RecordLevelFedAvg, InformedClip21, InformedNormEC, DPNormSGD),
 )
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
@@ -132,23 +133,16 @@ def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
 # --- clipped FedAvg and DP-SGD ---------------------------------------------------------------------------------------
 
 
-def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
-    """E = 1: FedAvg and two-sided FedAvg with difference clipping (c = eta C, each client's sigma = eta sqrt(r) sigma)
-    are DP-SGD with step beta = eta eta_g."""
-    wrong, eta, eta_g, C, sigma = [], 0.3, 1.4, 2.0, 0.5
-    for cohort, name in itertools.product(COHORTS, ("dense", "huber")):
+def one_normalised_local_step_is_dp_sgd(a: Zoo) -> list[str]:
+    """E = 1, C = 1 and the server's noise: DP-NormFedAvg is DP-SGD with alpha = 0 and step beta."""
+    wrong, beta, sigma = [], 0.4, 0.5
+    normalised = DPNormFedAvg(eta=0.3, beta=beta, E=1, C=1.0, sigma=sigma).replaced(noise=server_noise)
+    for cohort, name in itertools.product((*COHORTS, Cohort("poisson", 2.5)), ("dense", "huber")):
         problem = problem_of(name)
-        r = cohort.divisor(problem.n)
-        expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
-        fedavg = a.Simulation(a.DPFedAvg(eta=eta, beta=eta * eta_g, C=C, sigma=sigma), cohort)
-        wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
-        private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
-        two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=1, **private), cohort)
-        wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
-    poisson = Cohort("poisson", 2.5)
-    average = a.Simulation(a.DPFedAvg(eta=eta, C=C, sigma=sigma).replaced(noise=server_noise), poisson)
-    expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
-    return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
+        dp_sgd = a.Simulation(a.DPNormSGD(gamma=beta, alpha=0.0, sigma=sigma), cohort)
+        found = run(a.Simulation(normalised, cohort), problem).servers
+        wrong += same(f"{cohort.scheme}, {name}", run(dp_sgd, problem).servers, found)
+    return wrong
 
 
 def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
@@ -183,14 +177,13 @@ def models_that_are_not_clipped_are_averaged(a: Zoo) -> list[str]:
 # --- EF21 ------------------------------------------------------------------------------------------------------------
 
 
-def ef21_without_a_bound_is_gradient_descent(a: Zoo) -> list[str]:
-    """Psi(g) = g and beta = 1, or clipping beyond every length: v = grad f from the first round on, whatever v_i was
-    before."""
+def clip21_beyond_every_length_is_gradient_descent(a: Zoo) -> list[str]:
+    """v = grad f from the first round on, whatever v_i was before."""
     wrong = []
-    for name, memory in itertools.product(("dense", "huber"), (0.0, 1.0, 0.3)):
+    for name, share in itertools.product(("dense", "huber"), (0.0, 1.0, 0.3)):
         problem = problem_of(name)
-        for algorithm in (a.EF21(0.4, a.Unbounded(), memory=memory), a.EF21(0.4, a.Clip(1e9), memory=memory)):
-            wrong += same(f"memory {memory}", run(algorithm, problem).servers, descent(problem, 0.4))
+        algorithm = a.Simulation(a.InformedClip21(gamma=0.4, tau=1e9, sigma=0.0, memory=share))
+        wrong += same(f"share {share}", run(algorithm, problem).servers, descent(problem, 0.4))
     return wrong
 
 
@@ -199,13 +192,12 @@ def constant_gradients() -> Problem:
     return make("huber", clients=5, dimension=4, records=3, threshold=0.02, heterogeneity=1.0, seed=3)
 
 
-def errors_of_memories(a: Zoo, **fields: Any) -> np.ndarray:
+def errors_of_memories(algorithm: Any) -> np.ndarray:
     """||grad f_i - v_i|| (rounds + 1, n, replicates) where the gradients are constant."""
     problem = constant_gradients()
-    algorithm = a.EF21(1e-9, **fields)
     start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
     states = play(algorithm, problem, 40, start, SEED, engine=ARRAY).states
-    return np.array([np.linalg.norm(gradients(problem, start) - state.v_i, axis=2) for state in states])
+    return np.array([np.linalg.norm(gradients(problem, start) - state.inner[1], axis=2) for state in states])
 
 
 def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
@@ -213,12 +205,13 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
     r <- max(0, r - tau) for clipping; noise at the server does not reach the memories."""
     wrong = []
     for alpha, beta, sigma in ((0.02, 0.003, 0.0), (0.01, 0.05, 0.5), (0.0, 0.004, 0.5)):
-        r = errors_of_memories(a, bounding=a.SmoothedNormalise(alpha), beta=beta, sigma=sigma)
+        smoothed = a.InformedNormEC(gamma=1e-9, beta=beta, alpha=alpha, sigma=sigma, memory=0.0)
+        r = errors_of_memories(a.Simulation(smoothed.replaced(direction=ErrorFeedback.direction)))
         expected = np.abs(1.0 - beta / (alpha + r[:-1])) * r[:-1]
         wrong += differs(f"alpha {alpha}: the error", r[1:], expected, float(r[0].max()))
         if (expected > r[:-1]).any() != (beta > 2.0 * alpha):
             wrong.append(f"alpha {alpha}: the errors grow where they should not, or never")
-    r = errors_of_memories(a, bounding=a.Clip(0.002), sigma=0.5)
+    r = errors_of_memories(a.Simulation(a.InformedClip21(gamma=1e-9, tau=0.002, sigma=0.5, memory=0.0)))
     wrong += differs("clipping: the error", r[1:], np.maximum(r[:-1] - 0.002, 0.0), float(r[0].max()))
     return wrong if r[-1].max() < 1e-12 < r[5].min() else [*wrong, "the errors do not end at zero, or too early"]
 
@@ -275,10 +268,10 @@ REDUCTIONS: tuple[Callable[[Zoo], list[str]], ...] = (
     scaffnew_that_always_communicates,
     scaffold_without_control_variates_is_fedavg,
     scaffold_of_equal_clients_is_fedavg,
-    one_local_step_is_dp_sgd,
+    one_normalised_local_step_is_dp_sgd,
     fedavg_is_two_sided_fedavg,
     models_that_are_not_clipped_are_averaged,
-    ef21_without_a_bound_is_gradient_descent,
+    clip21_beyond_every_length_is_gradient_descent,
     memories_approach_a_constant_target_as_stated,
     no_momentum_is_the_algorithm,
     momentum_has_its_closed_forms,

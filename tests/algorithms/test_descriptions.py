@@ -13,8 +13,6 @@ from oracles.compare import problem_of
 from simulations import fedavg
 
 from dpfl_theory.algorithms import (
-    DPSGD,
-    EF21,
     Clip,
     Cohort,
     FullGradient,
@@ -33,6 +31,7 @@ from dpfl_theory.algorithms import (
     simulate,
 )
 from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, NormEC
 from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold as DescribedScaffold
 from dpfl_theory.errors import InputError
@@ -89,11 +88,6 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: TwoSidedFedAvg(0.1, threshold=-1.0), f"the threshold c is -1: {POSITIVE}"),
     (lambda: TwoSidedFedAvg(0.1, sigma=-1.0), f"sigma is -1: {NOT_NEGATIVE}"),
     (lambda: ModelClippedFedAvg(0.1, 0.0), f"the threshold c is 0: {POSITIVE}"),
-    (lambda: DPSGD(-0.1), f"the step size is -0.1: {POSITIVE}"),
-    (lambda: DPSGD(0.1, sigma=[0.0, -2.0]), f"sigma is -2: {NOT_NEGATIVE}"),
-    (lambda: EF21(0.1, beta=0.0), f"beta is 0: {POSITIVE}"),
-    (lambda: EF21(0.1, memory=-1.0), f"the memory's share of the first gradient is -1: {NOT_NEGATIVE}"),
-    (lambda: EF21(0.1, server_normalisation=1), "server normalisation is 1: give true or false"),
     (
         lambda: Scaffold(0.1, warm_start=-1),
         "the number of warm rounds is -1: a whole number of at least 0 is needed",
@@ -131,9 +125,22 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
         (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
         (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
         (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
-        (DPSGD(0.1, Clip([1.0, 2.0])), f"threshold {COUNT}"),
-        (EF21(0.1, SmoothedNormalise([1.0, 2.0])), f"alpha {COUNT}"),
-        (EF21(0.1, memory=[1.0, 2.0]), f"memory {COUNT}"),
+        (Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
+        (
+            Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
+            f"the noise of the average is -2: {NOT_NEGATIVE}",
+        ),
+        (Simulation(DPNormSGD(gamma=0.1, alpha=[1.0, 2.0], sigma=0.0)), f"the smoothing {COUNT}"),
+        (Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
+        (
+            Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
+            f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
+        ),
+        (
+            Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=[1.0, 2.0])),
+            f"the share of the first gradients in the memories {COUNT}",
+        ),
+        (Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
         (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
         (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
         (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),

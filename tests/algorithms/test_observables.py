@@ -23,12 +23,12 @@ from dpfl_theory.algorithms import (
     Scaffold,
     Schedule,
     Simulation,
-    alpha_norm_ec,
     simulate,
 )
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
 from dpfl_theory.algorithms.scaffold import WarmPoints
+from dpfl_theory.descriptions.error_feedback import InformedNormEC, NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
@@ -298,7 +298,7 @@ def test_values_scale_with_the_unit(name: str) -> None:
         if name in SCAFFNEW:
             algorithm = Simulation(DPScaffNew(eta=0.4 * X**2 / F, p=0.5, C=1.0 * X, sigma=0.2 * X))
         if name in MEMORIES:
-            algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
+            algorithm = Simulation(NormEC(gamma=0.1 * X, alpha=0.5 * F / X, beta=2.0 * F / X, sigma=0.3))
         if name in DIFFERENCES:
             algorithm = TwoSidedFedAvg(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
         if name in STEPS:
@@ -366,12 +366,13 @@ def test_which_observables_need_only_the_state() -> None:
 
 def test_memories_are_those_of_the_definition() -> None:
     """On alpha-NormEC's states, the one after the last round included."""
-    problem, algorithm = problem_of("huber"), alpha_norm_ec(0.2, 0.1, 0.3, sigma=0.4, memory=0.5)
+    problem = problem_of("huber")
+    algorithm = Simulation(InformedNormEC(gamma=0.2, alpha=0.1, beta=0.3, sigma=0.4, memory=0.5))
     run = play(algorithm, problem, 5, starting_points(problem, 2))
     after = algorithm.after(run.context, run.states[-1], 5)
     for k, h in enumerate((*run.rounds, after)):
         for s in range(2):
-            v_i, v, x = run.states[k].v_i[:, s], run.states[k].v[s], run.servers[k, s]
+            v, v_i, x = run.states[k].inner[0][s], run.states[k].inner[1][:, s], run.servers[k, s]
             missing = [np.linalg.norm(problem.client_gradient(i, x) - v_i[i]) for i in range(problem.n)]
             noise = np.linalg.norm(v - v_i.mean(axis=0))
             assert ALL["largest-residual"].evaluate(h)[s] == pytest.approx(max(missing), rel=1e-12)

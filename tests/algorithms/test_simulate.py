@@ -19,11 +19,11 @@ from dpfl_theory.algorithms import (
     Simulation,
     TwoSidedFedAvg,
     WeightedAverage,
-    alpha_norm_ec,
     simulate,
 )
 from dpfl_theory.algorithms.base import Round
 from dpfl_theory.algorithms.observables import Observable, get
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import select, threads
@@ -37,7 +37,7 @@ ALGORITHMS = {
     "fedavg": ALGORITHM,
     "scaffnew": SCAFFNEW,
     "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
-    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1),
+    "norm-ec": Simulation(NormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1)),
     "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
     "momentum": fedavg(0.2, sigma=0.1, momentum=0.5),
     "average": WeightedAverage(SCAFFNEW, 0.9),

@@ -18,9 +18,9 @@ from dpfl_theory.algorithms import (
     Simulation,
     TwoSidedFedAvg,
     WeightedAverage,
-    alpha_norm_ec,
     simulate,
 )
+from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
 from dpfl_theory.kernels.engine import Replicates
@@ -102,7 +102,7 @@ NEW = {
     "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("with-replacement", 4), NoisyGradient(0.1)),
     "records": TwoSidedFedAvg(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
     "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
-    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1, memory=0.5),
+    "norm-ec": Simulation(InformedNormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1, memory=0.5)),
     "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
     "average": WeightedAverage(Simulation(ScaffNew(eta=0.3, p=0.5), gradient=NoisyGradient(0.1)), 0.9),
 }

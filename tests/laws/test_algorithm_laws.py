@@ -30,21 +30,17 @@ from oracles.families import Transformed, dyadic, ragged
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import (
-    DPSGD,
-    EF21,
     Algorithm,
-    Clip,
     Cohort,
     NoisyGradient,
-    Normalise,
     RecordGradient,
-    SmoothedNormalise,
     WeightedAverage,
     simulate,
 )
 from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
@@ -215,20 +211,50 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             {"local_steps": 3}, _private, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
         ),
     },
-    DPSGD: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, Clip(0.5 * C), s, THREE, NoisyGradient(s))),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, Normalise(C), s, SOME)),
-        "smoothed": _fedavg(lambda cls, e, C, s: cls(0.5 * e * C, SmoothedNormalise(C), s, TWICE), SLOPE, NUMBER),
-        "records": _of_records(lambda cls, e, C, s: cls(e, Normalise(2.0 * C), 0.0, THREE, RecordGradient(0.5, C, s))),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, cohort=THREE), None, None),
-    },
-    EF21: {
-        "clip21": _fedavg(lambda cls, e, C, s: cls(e, Clip(0.3 * C), sigma=s)),
-        "norm-ec": _fedavg(
-            lambda cls, e, C, s: cls(0.3 * e * C, SmoothedNormalise(C), 0.5 * C, True, s, 0.5), SLOPE, NUMBER
+    DPNormSGD: {
+        "fixed": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.5 * e * C, alpha=C, sigma=s), THREE, NoisyGradient(s * C)),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0)),
         ),
-        "records": _of_records(lambda cls, e, C, s: cls(e, Clip(0.3 * C), gradient=RecordGradient(0.5, C, s))),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, beta=0.7, memory=0.5), None, None),
+        "repeated": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.5 * e * C, alpha=C, sigma=s), TWICE),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0)),
+        ),
+        "records": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(gamma=0.5 * e * C, alpha=2.0 * C, sigma=0.0), SOME, RecordGradient(0.5, C, s)
+            ),
+            SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0), gradient=RecordGradient()),
+            records=True,
+        ),
+    },
+    InformedClip21: {
+        "clipped": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=e, tau=0.3 * C, sigma=s, memory=0.0)), SLOPE, SLOPE,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.0)),
+        ),
+        "records": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(gamma=e, tau=0.3 * C, sigma=0.0, memory=0.0), gradient=RecordGradient(0.5, C, s)
+            ),
+            SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.0), gradient=RecordGradient()),
+            records=True,
+        ),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=e, tau=1e6, sigma=0.0, memory=0.5)), None, None,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.5)),
+        ),
+    },
+    InformedNormEC: {
+        "smoothed": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.3 * e * C, beta=0.5 * C, alpha=C, sigma=s, memory=0.5)),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=step, beta=1.0, alpha=1.0, sigma=0.0, memory=1.0)),
+            exempt={
+                "one_client_is_gradient_descent": "the server's steps have the length gamma, whatever the gradients are"
+            },
+        ),
     },
     DPScaffNew: {
         "clipped": Example(
@@ -427,7 +453,7 @@ def algorithms() -> set[type]:
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    replaced = {cls for cls in found if cls.__name__ in {kind.__name__ for kind in DESCRIBED}}
+    replaced = {cls for cls in found if cls.__name__ in ("ScaffNew", "EF21", "DPSGD")}
     return (found - {Simulation} - replaced) | {*DESCRIBED}
 
 

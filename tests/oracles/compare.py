@@ -152,11 +152,19 @@ def psi_of(bounding: Any, s: int) -> tuple[str, float]:
 
 def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """shulgin2025 equation (2)."""
+    run = a.run
     members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
-    z = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
+    z = of_replicate(run.sigma, s) * server_noise(problem.d, seed, replicate, k)
     B = float(problem.n) if a.cohort.scheme == "full" else float(a.cohort.size)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    return dp_sgd(gradient, x, [step_of(a.step, s, k)], *psi_of(a.bounding, s), B, [members], [z], k)[-1]
+    return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of_run(run, s), B, [members], [z], k)[-1]
+
+
+def psi_of_run(run: Any, s: int) -> tuple[str, float]:
+    """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
+    if hasattr(run, "threshold"):
+        return "clip", of_replicate(run.threshold, s)
+    return "smoothed-normalise", of_replicate(run.smoothing, s)
 
 
 def scaffnew_trace(
@@ -179,16 +187,14 @@ def ef21_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """shulgin2025 Algorithm 1. The server sees only the sum of the noise: each client gets the same share of it."""
-    n, d = problem.n, problem.d
-    v0 = of_replicate(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
-    noise = [of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k) / np.sqrt(n) for k in range(rounds)]
+    n, d, run = problem.n, problem.d, a.run
+    v0 = of_replicate(getattr(run, "memory", 0.0), s) * np.array([problem.client_gradient(i, start) for i in range(n)])
+    noise = [of_replicate(run.sigma, s) * server_noise(d, seed, replicate, k) / np.sqrt(n) for k in range(rounds)]
     z = np.repeat(np.array(noise)[:, None], n, axis=1)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    gamma = [step_of(a.step, s, k) for k in range(rounds)]
-    operator, parameter = psi_of(a.bounding, s)
-    x, v_i, v = ef21(
-        gradient, start, v0, gamma, operator, parameter, of_replicate(a.beta, s), a.server_normalisation, z
-    )
+    gamma = [step_of(run.step, s, k) for k in range(rounds)]
+    beta, normalises = of_replicate(run.memory_step, s), "NormEC" in run.direction.__qualname__
+    x, v_i, v = ef21(gradient, start, v0, gamma, *psi_of_run(run, s), beta, normalises, z)
     return {"server": x, "v_i": v_i, "v": v}
 
 
@@ -241,7 +247,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-fedavg-two-sided-unclipped": two_sided_step,
     "dp-fedavg-record": two_sided_step,
     "fedavg-model-clipping": two_sided_step,
-    "DPSGD": dp_sgd_step,
+    "dp-norm-sgd": dp_sgd_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
@@ -249,7 +255,8 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "scaffnew": scaffnew_trace,
     "dp-scaffnew": scaffnew_trace,
     "dp-scaffnew-unclipped": scaffnew_trace,
-    "EF21": ef21_trace,
+    "dp-clip21": ef21_trace,
+    "dp-norm-ec": ef21_trace,
     "scaffold": scaffold_trace,
     "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
@@ -257,7 +264,7 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
 """The places of these parts in the state of a description."""
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import Simulation, ef21, simulate
+from dpfl_theory.algorithms import Simulation, simulate
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
-from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
+from dpfl_theory.descriptions.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold
@@ -321,20 +321,18 @@ def test_das2022_fedavg_is_the_algorithm_that_runs(kind: type[DPFedAvg]) -> None
     assert x.known == pytest.approx(simulated(Simulation(fedavg), problem, 4), rel=1e-12)
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.5])
-@pytest.mark.parametrize("name", ["clip21", "alpha_norm_ec"])
-def test_error_feedback_is_the_algorithm_that_runs(name: str, memory: float) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize("kind", [InformedClip21, InformedNormEC])
+def test_error_feedback_is_the_algorithm_that_runs(kind: Any, share: float) -> None:
     problem, world = plain()
     x = Vector(np.array([5.0, -3.0]))
-    v_i = tuple(memory * world.gradient(i, x) for i in range(3))
+    v_i = tuple(share * world.gradient(i, x) for i in range(3))
     now: Any = x, (average(v_i), v_i)
-    numbers = {"clip21": (0.3, 0.4), "alpha_norm_ec": (0.3, 0.2, 0.5)}[name]
-    kind, symbols = {"clip21": (Clip21, ("gamma", "tau")), "alpha_norm_ec": (NormEC, ("gamma", "alpha", "beta"))}[name]
-    described = kind(**dict(zip(symbols, numbers, strict=True)), sigma=0)
+    own = {"tau": 0.4} if kind is InformedClip21 else {"alpha": 0.2, "beta": 0.5}
+    run = kind(gamma=0.3, **own, sigma=0, memory=share)
     for _ in range(6):
-        now = run_round(described, world, *now).following
-    algorithm = getattr(ef21, name)(*numbers, memory=memory)
-    assert now[0].known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
+        now = run_round(run, world, *now).following
+    assert now[0].known == pytest.approx(simulated(Simulation(run), problem, 6), rel=1e-12)
 
 
 def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
@@ -342,7 +340,7 @@ def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
 
     def run(noise: bool) -> Mapping[str, Any]:
-        after = run_round(Clip21(gamma=F(1, 2), tau=F(1), sigma=int(noise)), world, Vector(F(2)))
+        after = run_round(InformedClip21(gamma=F(1, 2), tau=F(1), sigma=int(noise), memory=0), world, Vector(F(2)))
         estimate, memories = after.state
         return {"x": world.square(after.x), "v": world.square(estimate), "v_i": world.square(memories[0])}
 
