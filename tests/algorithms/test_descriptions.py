@@ -98,6 +98,17 @@ WRONG: list[tuple[Any, str]] = [
     ),
     (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: it must lie in [0, 1)"),
     (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: it must lie in [0, 1)"),
+    (lambda: Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
+    (
+        lambda: Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
+        f"the noise of the average is -2: {NOT_NEGATIVE}",
+    ),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
+    (
+        lambda: Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
+        f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
+    ),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
     (lambda: WeightedAverage(fedavg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
     (
         lambda: WeightedAverage(fedavg(0.1), 1.1),
@@ -125,22 +136,11 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
         (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
         (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
         (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
-        (Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
-        (
-            Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
-            f"the noise of the average is -2: {NOT_NEGATIVE}",
-        ),
         (Simulation(DPNormSGD(gamma=0.1, alpha=[1.0, 2.0], sigma=0.0)), f"the smoothing {COUNT}"),
-        (Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
-        (
-            Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
-            f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
-        ),
         (
             Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=[1.0, 2.0])),
             f"the share of the first gradients in the memories {COUNT}",
         ),
-        (Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
         (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
         (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
         (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
