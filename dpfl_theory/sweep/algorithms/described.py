@@ -51,6 +51,14 @@ class Described(Hyper):
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
         return simulation(self.kind.from_symbols(replicates), cohort)
 
+    @classmethod
+    def about(cls, key: str) -> tuple[str, str]:
+        """The unit and the meaning of a key."""
+        for p in cls.kind.parameters.values():
+            if p.symbol == key:
+                return p.unit, f"{p.meaning}{_without(p)}"
+        return "", cls.model_fields[key].description or ""
+
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
         run = self.kind(**{p.symbol: getattr(self, p.symbol) for p in self.kind.parameters.values()})
@@ -117,16 +125,25 @@ def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float |
     return _ACCOUNTS[key]
 
 
-def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
-    """The key of a parameter."""
+def _without(parameter: Parameter) -> str:
+    """What a run does without a value of this parameter; empty where its default is a number."""
     if parameter.default is None:
-        return NonNegative | None, described_field(f"{parameter.text}; from privacy.epsilon, else none", None)
+        return "; from privacy.epsilon, else none"
     if parameter.scale is None:
-        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
-        return TYPES[parameter.kind], described_field(parameter.text, default)
+        return ""
     times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
-    text = f"{parameter.text}; {times}{parameter.scale.text} without it"
-    return TYPES[parameter.kind] | None, described_field(text, None)
+    return f"; {times}{parameter.scale.text} without it"
+
+
+def _field(parameter: Parameter) -> tuple[Any, Any]:
+    """The key of a parameter."""
+    text = f"{parameter.text}{_without(parameter)}"
+    if parameter.default is None:
+        return NonNegative | None, described_field(text, None)
+    if parameter.scale is not None:
+        return TYPES[parameter.kind] | None, described_field(text, None)
+    default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+    return TYPES[parameter.kind], described_field(text, default)
 
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
@@ -139,7 +156,7 @@ def model(kind: Any) -> type[Hyper]:
     """The table of an algorithm in a configuration."""
     bases = (DescribedPrivate if kind.protects else Described, *((Among,) if kind.samplings else ()))
     fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
-    fields |= {p.symbol: _field(name, p) for name, p in kind.parameters.items()}
+    fields |= {p.symbol: _field(p) for p in kind.parameters.values()}
     made: Any = create_model(kind.__name__, __base__=bases, __doc__=kind.__doc__, **fields)
     made.kind, made.source = kind, kind.source
     made.shared = tuple(p.symbol for p in kind.parameters.values() if p.shared)
