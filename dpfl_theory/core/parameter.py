@@ -33,6 +33,7 @@ class Meaning:
 def meanings(constructor: Any) -> dict[str, Meaning]:
     """The arguments of a function or the fields of a data class that declare their meaning.
 
+    >>> from typing import Annotated
     >>> def scaled(length: Annotated[float, Meaning("the norm", "X")], seed: int = 0) -> None: ...
     >>> meanings(scaled)
     {'length': Meaning(words='the norm', unit='X')}
