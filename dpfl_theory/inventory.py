@@ -205,7 +205,7 @@ def _papers() -> Iterator[Item]:
     for name, one in sorted(known().items()):
         count = sum(id_.startswith(f"{name}.") for id_ in known_ids())
         facts = {"authors": one.authors, "title": one.title, "appeared": one.year, "statements": str(count)}
-        yield Item(name, one.heading, facts=facts, text=one.copy)
+        yield Item(name, one.heading, facts=facts, text=f"Read: {one.copy}.")
 
 
 def _validations() -> Iterator[Item]:
