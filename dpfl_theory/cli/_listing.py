@@ -37,7 +37,7 @@ class _Searched:
 
     @classmethod
     def from_statement(cls, s: Statement) -> _Searched:
-        heading = paper.known()[s.paper].heading
+        heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
         return cls(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading)).casefold())
 
     def has(self, word: str) -> bool:

@@ -6,10 +6,16 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 
-__all__ = ["SERVER_NOISE", "Averaging"]
+__all__ = ["SERVER_NOISE", "Averaging", "over_cohort"]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
+
+
+def over_cohort(a: Any, o: Any, members: Any) -> Any:
+    """Division by |S|."""
+    size = o.count(members)
+    return o.when(size > 0, lambda: size, lambda: 1)
 
 
 class Averaging(Algorithm):

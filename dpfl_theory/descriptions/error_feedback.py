@@ -12,7 +12,6 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
 
 __all__ = ["ALGORITHMS", "Clip21", "ErrorFeedback", "NormEC"]
 
@@ -141,6 +140,8 @@ class Clip21(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS
+
         return (*CLIPPING, *FAULTS)
 
 
@@ -196,6 +197,8 @@ class NormEC(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import FAULTS, NORMALISING
+
         return (*NORMALISING, *FAULTS)
 
 

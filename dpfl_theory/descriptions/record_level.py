@@ -13,8 +13,7 @@ from typing import Any, ClassVar
 
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold, simulated
