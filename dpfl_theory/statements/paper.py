@@ -31,13 +31,18 @@ class Paper:
     contents: Mapping[str, str]
 
     @property
+    def dated_title(self) -> str:
+        """Title and year."""
+        return f"{self.title} ({self.year})"
+
+    @property
     def heading(self) -> str:
         """The heading above its statements.
 
         >>> known()["noble2022"].heading
         'Noble, Bellet, Dieuleveut: Differentially Private Federated Learning on Heterogeneous Data (AISTATS 2022)'
         """
-        return f"{self.authors}: {self.title} ({self.year})"
+        return f"{self.authors}: {self.dated_title}"
 
     @cached_property
     def _places(self) -> dict[str, tuple[int, str]]:
