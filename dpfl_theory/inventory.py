@@ -88,12 +88,14 @@ def _constructed(name: str, constructor: Callable[..., Any], facts: Mapping[str,
 def _arguments(constructor: Callable[..., Any]) -> Iterator[Parameter]:
     from dpfl_theory.core.parameter import meanings
 
-    made = {f.name: f.default_factory for f in fields(constructor)} if is_dataclass(constructor) else {}
+    made: dict[str, Any] = {}
+    if is_dataclass(constructor):
+        made = {f.name: f.default_factory for f in fields(constructor) if f.default_factory is not MISSING}
     signature = inspect.signature(constructor).parameters
     for name, meaning in meanings(constructor).items():
-        given, factory = signature[name].default, made.get(name, MISSING)
+        given = signature[name].default
         default = None if given is inspect.Parameter.empty else repr(given)
-        yield Parameter(name, default if factory is MISSING else f"{factory.__name__}()", meaning.unit, meaning.words)
+        yield Parameter(name, f"{made[name].__name__}()" if name in made else default, meaning.unit, meaning.words)
 
 
 def _problems() -> Iterator[Item]:

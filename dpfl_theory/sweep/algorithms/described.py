@@ -53,11 +53,10 @@ class Described(Hyper):
 
     @classmethod
     def about(cls, key: str) -> tuple[str, str]:
-        """The unit and the meaning of a key."""
         for p in cls.kind.parameters.values():
             if p.symbol == key:
                 return p.unit, f"{p.meaning}{_without(p)}"
-        return "", cls.model_fields[key].description or ""
+        return super().about(key)
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
