@@ -98,6 +98,15 @@ def _arguments(constructor: Callable[..., Any]) -> Iterator[Parameter]:
         yield Parameter(name, f"{made[name].__name__}()" if name in made else default, meaning.unit, meaning.words)
 
 
+def _key(name: str, of: Any) -> Parameter:
+    """A key of a configuration's table, with its declared meaning."""
+    from dpfl_theory.core.parameter import Meaning
+
+    default = of.get_default()
+    meaning = next((one for one in of.metadata if isinstance(one, Meaning)), Meaning(of.description))
+    return Parameter(name, "none" if default is None else repr(default), meaning.unit, meaning.words)
+
+
 def _problems() -> Iterator[Item]:
     from dpfl_theory.problems import families
 
@@ -119,12 +128,8 @@ def _algorithms() -> Iterator[Item]:
             "sampling": ", ".join(kind.samplings) or "none",
             "use": f"algorithm.name={name} in a configuration",
         }
-        keys = {key: f.get_default() for key, f in table.model_fields.items() if key != "name"}
-        parameters = (
-            Parameter(key, "none" if default is None else repr(default), *table.about(key))
-            for key, default in keys.items()
-        )
-        yield Item(name, kind.title or name, tuple(parameters), facts, inspect.getdoc(kind) or "")
+        keys = (_key(key, of) for key, of in table.model_fields.items() if key != "name")
+        yield Item(name, kind.title or name, tuple(keys), facts, inspect.getdoc(kind) or "")
     for name, one in sorted(vars(algorithms).items()):
         if inspect.isclass(one) and issubclass(one, Algorithm) and meanings(one):
             yield _constructed(

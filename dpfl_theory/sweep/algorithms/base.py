@@ -57,11 +57,6 @@ class Hyper(Model):
 
     name: str
 
-    @classmethod
-    def about(cls, key: str) -> tuple[str, str]:
-        """The unit and the meaning of a key."""
-        return "", cls.model_fields[key].description or ""
-
     @property
     def among(self) -> bool:
         """Whether the clients of a round are sampled."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import create_model
 
 from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
-from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.core.parameter import Meaning, Parameter
 from dpfl_theory.descriptions.user_files import from_handle, handle
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
@@ -50,13 +50,6 @@ class Described(Hyper):
 
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
         return simulation(self.kind.from_symbols(replicates), cohort)
-
-    @classmethod
-    def about(cls, key: str) -> tuple[str, str]:
-        for p in cls.kind.parameters.values():
-            if p.symbol == key:
-                return p.unit, f"{p.meaning}{_without(p)}"
-        return super().about(key)
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
@@ -124,25 +117,19 @@ def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float |
     return _ACCOUNTS[key]
 
 
-def _without(parameter: Parameter) -> str:
-    """What a run does without a value of this parameter; empty where its default is a number."""
-    if parameter.default is None:
-        return "; from privacy.epsilon, else none"
-    if parameter.scale is None:
-        return ""
-    times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
-    return f"; {times}{parameter.scale.text} without it"
-
-
 def _field(parameter: Parameter) -> tuple[Any, Any]:
-    """The key of a parameter."""
-    text = f"{parameter.text}{_without(parameter)}"
+    """The key of a parameter, with its meaning as metadata."""
+    values, default, without = TYPES[parameter.kind] | None, None, ""
     if parameter.default is None:
-        return NonNegative | None, described_field(text, None)
-    if parameter.scale is not None:
-        return TYPES[parameter.kind] | None, described_field(text, None)
-    default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
-    return TYPES[parameter.kind], described_field(text, default)
+        without = "; from privacy.epsilon, else none"
+    elif parameter.scale is not None:
+        times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
+        without = f"; {times}{parameter.scale.text} without it"
+    else:
+        values = TYPES[parameter.kind]
+        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+    meaning = Meaning(f"{parameter.meaning}{without}", parameter.unit)
+    return Annotated[values, meaning], described_field(f"{parameter.text}{without}", default)
 
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
