@@ -8,7 +8,7 @@ is the baseline of alpha-NormEC."""
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Bounding, Unbounded
@@ -23,6 +23,7 @@ from dpfl_theory.algorithms.hyperparameters import (
     step_at,
     to_json,
 )
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.kernels.streams import SERVER_NOISE
 from dpfl_theory.problems.base import Problem
 
@@ -33,20 +34,18 @@ __all__ = ["DPSGD"]
 class DPSGD(Memoryless):
     """shulgin2025 (2): every sampled client sends Psi of its gradient, and the server adds noise to the average.
 
-    step: gamma [X divided by the unit of Psi: X^2/F for clipping, X for smoothed normalisation];  bounding: Psi;
-    sigma: standard deviation per coordinate of z_k, in the unit of Psi;  cohort: how B_k is sampled; sums are divided
-    by its expected size B;  gradient: full by default.
+    Sums are divided by the expected size B of B_k.
 
     >>> from dpfl_theory.algorithms.bounding import SmoothedNormalise
     >>> DPSGD(0.1, SmoothedNormalise(0.5)).describe()["bounding"]
     'smoothed-normalise'
     """
 
-    step: StepSize
-    bounding: Bounding = field(default_factory=Unbounded)
-    sigma: PerReplicate = 0.0
-    cohort: Cohort = field(default_factory=Cohort)
-    gradient: Gradient = field(default_factory=FullGradient)
+    step: Annotated[StepSize, Meaning("gamma", "X^2/F for clipping, X for smoothed normalisation")]
+    bounding: Annotated[Bounding, Meaning("Psi")] = field(default_factory=Unbounded)
+    sigma: Annotated[PerReplicate, Meaning("standard deviation per coordinate of z_k, in the unit of Psi")] = 0.0
+    cohort: Annotated[Cohort, Meaning("how B_k is sampled")] = field(default_factory=Cohort)
+    gradient: Annotated[Gradient, Meaning("the gradient of a client")] = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
         positive_steps("the step size", self.step)

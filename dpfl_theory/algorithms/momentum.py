@@ -8,12 +8,13 @@ where w'_{k+1} is the result of the algorithm itself for w_k. With m = 0 it is t
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
 from dpfl_theory.algorithms.hyperparameters import PerReplicate, positive, to_json
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
@@ -24,15 +25,13 @@ __all__ = ["ServerMomentum"]
 class ServerMomentum(Algorithm):
     """Heavy-ball momentum at the server. It uses only released vectors, so it costs no privacy.
 
-    algorithm: an algorithm without memory (FedAvg, TwoSidedFedAvg, DPSGD);  momentum: m in [0, 1).
-
     >>> from dpfl_theory.algorithms import FedAvg
     >>> ServerMomentum(FedAvg(0.1), 0.8).describe()["momentum"]
     0.8
     """
 
-    algorithm: Memoryless
-    momentum: PerReplicate = 0.8
+    algorithm: Annotated[Memoryless, Meaning("an algorithm whose state is the server's vector")]
+    momentum: Annotated[PerReplicate, Meaning("m in [0, 1)")] = 0.8
 
     def __post_init__(self) -> None:
         inner: Algorithm = self.algorithm

@@ -86,7 +86,7 @@ class Reading:
 @dataclass(frozen=True)
 class Setting:
     """Where a run takes place: clients, cohort (None for all) and how it is drawn, the neighbouring relation, the
-    observer, and the number of rounds."""
+    observer, the number of rounds, and of the smallest client's records."""
 
     clients: int
     cohort: float | None
@@ -94,6 +94,7 @@ class Setting:
     relation: str
     view: str
     rounds: int
+    records: int = 1
 
 
 @dataclass(frozen=True)

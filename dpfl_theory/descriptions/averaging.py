@@ -8,10 +8,16 @@ from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["SERVER_NOISE", "Averaging", "with_momentum"]
+__all__ = ["SERVER_NOISE", "Averaging", "over_cohort", "with_momentum"]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
+
+
+def over_cohort(a: Any, o: Any, members: Any) -> Any:
+    """Division by |S|."""
+    size = o.count(members)
+    return o.when(size > 0, lambda: size, lambda: 1)
 
 
 class Averaging(Algorithm):

@@ -11,10 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold
@@ -57,6 +56,17 @@ class RecordLevel(Averaging):
         from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
 
         return NoisyLocalSteps
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "users": setting.clients,
+            "records": setting.records,
+            "user_rate": (setting.cohort or setting.clients) / setting.clients,
+            "record_rate": self.share,
+            "local_steps": self.local_steps,
+            "view": setting.view,
+            "rounds": setting.rounds,
+        }
 
     def normals(self, clients: int) -> float:
         return float(clients * self.local_steps)

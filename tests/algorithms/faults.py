@@ -15,7 +15,7 @@ from algorithms.reductions import Zoo
 
 from dpfl_theory.algorithms import Cohort, Schedule
 from dpfl_theory.core.algorithm import PlainGradient
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import over_cohort
 from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")

@@ -19,8 +19,7 @@ from dpfl_theory.algorithms.batched import BatchOperations, Simulation, simulati
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.two_step_sizes import simulated
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
