@@ -40,8 +40,9 @@ class WeightedAverage(Algorithm):
     average is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the
     others.
 
-    >>> from dpfl_theory.algorithms import FedAvg
-    >>> WeightedAverage(FedAvg(0.1), 0.99).describe()["ratio"]
+    >>> from dpfl_theory.algorithms import Simulation
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
+    >>> WeightedAverage(Simulation(FedAvg(eta=0.1)), 0.99).describe()["ratio"]
     0.99
     """
 

@@ -35,7 +35,7 @@ from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_N
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["BatchOperations", "Simulation", "simulation"]
+__all__ = ["BatchOperations", "Simulation"]
 
 
 INTERVALS = {"share": "(0, 1]", "fraction": "[0, 1)"}
@@ -216,6 +216,8 @@ class BatchOperations:
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise InputError(f"problem {self._context.problem.name!r} has no records")
+        if (sizes := np.diff(self._context.problem.data.offsets)).min() == sizes.max():  # type: ignore[attr-defined]
+            return int(sizes[0])
         if isinstance(i, Chosen):
             return records[i.clients][:, :, None]
         return records[:, None, None] if i is Ellipsis else records[i]
@@ -593,16 +595,3 @@ def check_values(run: Description) -> None:
             positive(name, value, zero=True)
         elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
             raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")
-
-
-def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
-    """The simulation of a description with these cohorts, all clients by default: its fused form, or the batched one.
-
-    >>> from dpfl_theory.descriptions.fedavg import FedAvg
-    >>> type(simulation(FedAvg(eta=0.1, beta=0.1, E=5))).__module__
-    'dpfl_theory.algorithms.fedavg'
-    """
-    run, cohort = run.with_defaults(), Cohort() if cohort is None else cohort
-    check_values(run)
-    found: Algorithm | None = run.fused(cohort)
-    return Simulation(run, cohort) if found is None else found

@@ -8,7 +8,6 @@ das2022 Algorithms 1 and 2, with the clients S of a round:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
@@ -53,9 +52,6 @@ class FedAvg(Averaging):
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return (w - y) / self.local_step
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort)
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         from dpfl_theory.descriptions.faults.fedavg import FAULTS
@@ -63,27 +59,9 @@ class FedAvg(Averaging):
         return FAULTS
 
 
-def simulated(a: Any, cohort: Any, bound: str = "none", **noise: Any) -> Any:
-    """The hand-written simulation; it has no thresholds that change from round to round."""
-    from dpfl_theory.algorithms import FedAvg as Simulated
-    from dpfl_theory.algorithms.bounding import bounding_of
-    from dpfl_theory.algorithms.hyperparameters import changes
-
-    level = () if bound == "none" else (a.threshold,)
-    if any(map(changes, level)):
-        return None
-    return Simulated(a.local_step, a.local_steps, a.global_step, bounding_of(bound, *level), cohort, **noise)
-
-
 def server_noise(a: Any, o: Any, members: Any) -> Any:
     """N(0, sigma^2 I) on the average, for any cohort."""
     return o.gaussian(a.deviation(o))
-
-
-def on_average(a: Any, cohort: Any) -> Any:
-    """The hand-written simulation with the noise on the average."""
-    found = a.fused_without(cohort, noise=server_noise)
-    return found and replace(found, noise="average")
 
 
 class DPFedAvg(FedAvg):
@@ -96,7 +74,7 @@ class DPFedAvg(FedAvg):
     relations = ("zero-out", "replace", "add-remove")
     readings = (
         Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise, "fused": on_average}),
+        Reading(SERVER_NOISE, {"noise": server_noise}),
     )
 
     threshold = Parameter(
@@ -117,9 +95,6 @@ class DPFedAvg(FedAvg):
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.deviation(o) * o.expected**0.5) / o.expected
-
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "clip", sigma=self.sigma)
 
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.expected)
@@ -144,9 +119,6 @@ class DPNormFedAvg(DPFedAvg):
 
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return o.stretch(u, self.threshold)
-
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "normalise", sigma=self.sigma)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

@@ -181,7 +181,8 @@ EXAMPLES: dict[type, dict[str, Example]] = {
     TwoSidedFedAvg: {
         "noisy": _described(_steps(1.5, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
         "records": _described(
-            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE, lambda e, C, s: RecordGradient(0.5, C, s), records=True
+            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE,
+            lambda e, C, s: RecordGradient(0.5, C, s), records=True,
         ),
         "plain": _described(_steps(1.5, 4), _nothing, None, None, _ONE),
     },
@@ -200,7 +201,9 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "noisy": _described(_steps(1.2, 3), _of_noise, None, LENGTH, {**_ONE, "sigma": 0.0}, THREE),
     },
     RecordLevelFedAvg: {
-        "some": _described({**_steps(1.2, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, THREE, records=True),
+        "some": _described(
+            {**_steps(1.2, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, THREE, records=True
+        ),
     },
     ModelClippedFedAvg: {
         "fixed": _described(

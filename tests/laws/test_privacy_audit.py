@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from dpfl_theory import descriptions
-from dpfl_theory.algorithms import DPSGD, Cohort, ModelClippedFedAvg
-from dpfl_theory.algorithms.batched import Batched
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.descriptions.user_files import from_handle
 from dpfl_theory.privacy.audit.registry import AUDITS, described
 
@@ -30,11 +29,9 @@ def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
 
 
 def test_every_algorithm_with_noise_is_audited() -> None:
-    """Described algorithms by their names, and classes without a description."""
-    audited = [line.algorithm for line in AUDITS.values()]
-    names = {one.run.name for one in audited if isinstance(one, Batched)}
-    assert names == {name for name, one in descriptions.algorithms().items() if one.protects}
-    assert {type(one) for one in audited} == {Batched, DPSGD, ModelClippedFedAvg}
+    names = {line.algorithm.run.name for line in AUDITS.values() if isinstance(line.algorithm, Simulation)}
+    private = {name for name, one in descriptions.algorithms().items() if one.protects}
+    assert names == private | {"fedavg-model-clipping", "dp-norm-sgd"}
 
 
 def test_mechanism_and_noise_follow_from_the_description() -> None:
@@ -45,9 +42,9 @@ def test_mechanism_and_noise_follow_from_the_description() -> None:
         line = described(with_description, 2.0, values, cohort=Cohort("poisson", 1.5))
         assert (line.mechanism.name, line.mechanism.sampling) == (with_description, "poisson")
         assert {found.verdict for found in line.run(delta=DELTA, replicates=20_000)} == {"consistent"}
-        assert isinstance(line.algorithm, Batched)
+        assert isinstance(line.algorithm, Simulation)
         less = line.algorithm.run.with_values(sigma=0.3 * line.algorithm.run.sigma)
-        found = line.run(delta=DELTA, replicates=20_000, algorithm=Batched(less, line.algorithm.cohort))
+        found = line.run(delta=DELTA, replicates=20_000, algorithm=Simulation(less, line.algorithm.cohort))
         assert "violated" in {one.verdict for one in found}
     finally:
         descriptions.REGISTERED.clear()

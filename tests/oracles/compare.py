@@ -27,6 +27,7 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
+from dpfl_theory.descriptions.record_level import RecordLevel
 from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
@@ -132,7 +133,11 @@ def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed
     c = None if run.protects == "record" or getattr(run, "threshold", None) is None else of_replicate(run.threshold, s)
     steps = [step_of(run.local_step, s, k)], [step_of(run.global_step, s, k)]
     gradient = gradient_of(a, problem, s, seed, replicate)
-    return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+    if type(run).noise is not noise_by_server:
+        return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+    quiet, expected = [np.zeros((len(members), problem.d))], a.cohort.divisor(problem.n)
+    after = two_sided(gradient, x, *steps, run.local_steps, c, [members], quiet, k, models, divisor)[-1]
+    return after + steps[1][0] * noise / np.sqrt(expected)
 
 
 def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> Any:
@@ -141,7 +146,8 @@ def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> 
     if run.protects != "record":
         return gradient_by_address(a.gradient, problem, s, seed, replicate)
     oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
-    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=True)
+    drawn = type(run).size is not RecordLevel.size
+    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
@@ -246,6 +252,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-fedavg-two-sided": two_sided_step,
     "dp-fedavg-two-sided-unclipped": two_sided_step,
     "dp-fedavg-record": two_sided_step,
+    "dp-sgd-record": two_sided_step,
     "fedavg-model-clipping": two_sided_step,
     "dp-norm-sgd": dp_sgd_step,
 }

@@ -32,7 +32,8 @@ def two_sided(
 ) -> np.ndarray:
     """``x^0, ..., x^T`` (T+1, d) for given cohorts P_t and noise z[t] (|P_t|, d), from round ``first`` on.
 
-    models: clip the sent models, and average those. divisor: of the sum, |P_t| as printed by default. Where P_t is empty the server's vector does not change.
+    models: clip the sent models, and average those. divisor: of the sum, |P_t| as printed by default. Where P_t is
+    empty the server's vector does not change.
     """
     trajectory = [x0]
     for t, members in enumerate(cohorts):  # 2

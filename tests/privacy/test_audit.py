@@ -17,7 +17,7 @@ from oracles.compare import play
 from scipy import optimize, stats
 
 from dpfl_theory.algorithms import Cohort
-from dpfl_theory.algorithms.batched import Batched
+from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.descriptions import get
 from dpfl_theory.descriptions.fedavg import server_noise
 from dpfl_theory.errors import InputError
@@ -150,10 +150,10 @@ def test_gaussian_epsilon_inverts_the_exact_delta() -> None:
     assert gaussian_epsilon(1.0, 0.0) == math.inf
 
 
-def clipped(name: str = "dp-fedavg", cohort: Cohort | None = None, **values: Any) -> Batched:
+def clipped(name: str = "dp-fedavg", cohort: Cohort | None = None, **values: Any) -> Simulation:
     """DP-FedAvg with noise by the server, or another algorithm; two clients have the noise multiplier 1."""
     given = {"eta": 0.5, "beta": 0.5, "E": 1, "C": 1.0, "sigma": 0.5, **values}
-    return Batched(get(name)(**given).replaced(noise=server_noise), cohort or Cohort())
+    return Simulation(get(name)(**given).replaced(noise=server_noise), cohort or Cohort())
 
 
 # --- canaries and scores ---------------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_a_pair_of_ones_own() -> None:
 
 def test_scaffnews_messages_are_recovered() -> None:
     """Zero without a coin; with one, at most C long without the addressed noise, and their mean is the step."""
-    algorithm = Batched(get("dp-scaffnew")(eta=0.5, p=0.5, C=0.8, sigma=0.3))
+    algorithm = Simulation(get("dp-scaffnew")(eta=0.5, p=0.5, C=0.8, sigma=0.3))
     messages = scaffnew_messages(algorithm.run)
     problem = canary("quadratic", pull=2e3).present
     whole = play(algorithm, problem, 6, np.zeros((5, 3)), seed=9)

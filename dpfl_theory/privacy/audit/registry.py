@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from dpfl_theory import descriptions
-from dpfl_theory.algorithms import DPSGD, Clip, Cohort, ModelClippedFedAvg, SmoothedNormalise
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.batched import Batched
 from dpfl_theory.core.algorithm import Setting
 from dpfl_theory.descriptions.averaging import SERVER_NOISE
-from dpfl_theory.descriptions.error_feedback import ErrorFeedback
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, ErrorFeedback
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
+from dpfl_theory.descriptions.two_step_sizes import ModelClippedFedAvg
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.privacy.audit.canaries import Canary, canary
 from dpfl_theory.privacy.audit.run import AuditResult, audit
@@ -147,7 +147,7 @@ def described(
     elif server_noise is None:
         run = run.under(setting)
     run = run.replaced(**(parts or {}))
-    return Audit(Batched(run, drawn), mechanism, messages=messages and messages(run), **canaries)
+    return Audit(Simulation(run, drawn), mechanism, messages=messages and messages(run), **canaries)
 
 
 _LATE: Any = ({}, {"timing": "late"})
@@ -218,13 +218,14 @@ AUDITS: dict[str, Audit] = {
     "TwoSidedFedAvg, fixed": _two_sided(1.0, 1.0, cohort=_FIXED),
     "TwoSidedFedAvg, with replacement": _two_sided(1.0, 1.0, cohort=_DRAWS),
     "TwoSidedFedAvg, records": _records("dp-fedavg-record"),
-    "ModelClippedFedAvg": Audit(ModelClippedFedAvg(0.5, 1.0, 2, math.sqrt(1 / 3)), _all()),
-    "DPSGD, clip": Audit(DPSGD(0.5, Clip(1.0), 1 / 3), _all()),
-    "DPSGD, smoothed normalisation, Poisson": Audit(
-        DPSGD(0.5, SmoothedNormalise(0.1), 2 / 3, _POISSON),
+    "FedAvg, models clipped": Audit(
+        Simulation(ModelClippedFedAvg(eta_l=0.5, Q=2, c=1.0, sigma=math.sqrt(1 / 3))), _all()
+    ),
+    "DP-SGD, smoothed normalisation, Poisson": Audit(
+        Simulation(DPNormSGD(gamma=0.5, alpha=0.1, sigma=2 / 3), _POISSON),
         _all(cohort=1.5, sampling="poisson", noise="average", rounds=2),
     ),
-    "DPSGD, records": _records("dp-sgd-record", claim="dp-fedavg-record"),
+    "DP-SGD, records": _records("dp-sgd-record", claim="dp-fedavg-record"),
     "EF21, Clip21, 2 rounds": described("dp-clip21", 1.5, {"gamma": 0.5, "tau": 1.0}, rounds=2),
     "EF21, alpha-NormEC, 2 rounds": described(
         "dp-norm-ec",
