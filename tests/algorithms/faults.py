@@ -16,10 +16,15 @@ from algorithms.reductions import Zoo
 from dpfl_theory.algorithms import Cohort, Schedule
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.descriptions.averaging import over_cohort
-from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+from dpfl_theory.descriptions.fedavg import DPFedAvg
+from dpfl_theory.descriptions.fedavg import server_noise
+from dpfl_theory.descriptions.scaffold import all_users
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")
 Cases = list[tuple[Any, Sequence[str]]]
+_STEPS = {"eta_l": 0.3, "eta_g": 1.2}
+_NOISY = {"c": 1.0, "sigma": 0.2}
+_RECORDS = {"C": 0.7, "s": 0.5, "sigma_g": 0.3}
 
 
 def fedavg_cases(a: Zoo) -> Cases:
@@ -34,9 +39,10 @@ def cohort_cases(a: Zoo) -> Cases:
     return [
         *fedavg_cases(a),
         (a.Simulation(a.DPFedAvg(eta=0.3, E=2, C=2.0, sigma=0.3), a.Cohort("with-replacement", 4)), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("with-replacement", 4)), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("fixed", 2)), ("dense",)),
-        (a.Scaffold(0.3, 1.2, 2, a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("with-replacement", 4)), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.Scaffold(**_STEPS, K=2), a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.DPScaffold(**_STEPS, K=2, **_RECORDS), a.Cohort("fixed", 2)), RECORDS),
     ]
 
 
@@ -48,19 +54,30 @@ def scaffnew_cases(a: Zoo) -> Cases:
 
 
 def two_sided_cases(a: Zoo) -> Cases:
-    steps, sigma = (Schedule([0.4, 0.3, 0.2], 0.8), [1.5, 0.7, 1.0]), [0.1, 0.5, 0.3]
+    steps = {"eta_l": Schedule([0.4, 0.3, 0.2], 0.8), "eta_g": [1.5, 0.7, 1.0], "Q": 3}
+    sigma = [0.1, 0.5, 0.3]
+    noisy = a.NoisyGradient(0.2)
+    decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
+    poisson = Cohort("poisson", 1.5)
     return [
-        (a.TwoSidedFedAvg(*steps, 3, [0.5, 1.0, 2.0], sigma, Cohort("fixed", 2), a.NoisyGradient(0.2)), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, Schedule(1.5, 0.9), 2, 0.5, 0.3, Cohort("poisson", 1.5)), ("dense", "huber")),
-        (a.TwoSidedFedAvg(0.3, 1.5, 2, None, 0.3, Cohort("with-replacement", 4)), ("low-rank",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**decaying, c=0.5, sigma=0.3), poisson), ("dense", "huber")),
+        (a.Simulation(a.TwoSidedFedAvg(**decaying), poisson), ("huber",)),
+        (a.Simulation(a.UnclippedTwoSidedFedAvg(**other, sigma=0.3), Cohort("with-replacement", 4)), ("low-rank",)),
     ]
 
 
 def model_clipping_cases(a: Zoo) -> Cases:
+    steps = {"eta_l": Schedule(0.4, 0.8), "Q": 3, "c": [1.0, 2.0, 3.0], "sigma": 0.2}
+    other = {"eta_l": 0.3, "Q": 2, "c": 1.0, "sigma": [0.1, 0.2, 0.3]}
     return [
-        (a.ModelClippedFedAvg(Schedule(0.4, 0.8), [1.0, 2.0, 3.0], 3, 0.2, Cohort("poisson", 1.5)), ("dense",)),
-        (a.ModelClippedFedAvg(0.3, 1.0, 2, [0.1, 0.2, 0.3], Cohort("fixed", 2), a.NoisyGradient(0.2)), ("huber",)),
+        (a.Simulation(a.ModelClippedFedAvg(**steps), Cohort("poisson", 1.5)), ("dense",)),
+        (a.Simulation(a.ModelClippedFedAvg(**other), Cohort("fixed", 2), a.NoisyGradient(0.2)), ("huber",)),
     ]
+
+
+def both_cases(a: Zoo) -> Cases:
+    return two_sided_cases(a) + model_clipping_cases(a)
 
 
 def error_feedback_cases(a: Zoo) -> Cases:
@@ -78,18 +95,34 @@ def error_feedback_cases(a: Zoo) -> Cases:
 
 
 def scaffold_cases(a: Zoo) -> Cases:
-    steps = (Schedule([0.3, 0.2, 0.1], 0.8), [1.5, 0.7, 1.0])
+    steps = {"eta_l": Schedule([0.3, 0.2, 0.1], 0.8), "eta_g": [1.5, 0.7, 1.0], "K": 3}
+    run, noisy = a.Scaffold(**_STEPS, K=2), a.NoisyGradient(0.2)
+    warm = run.replaced(warm_members=all_users).with_values(warm_start=2)
     return [
-        (a.Scaffold(*steps, 3, Cohort("fixed", 2), a.NoisyGradient(0.2)), ("dense",)),
-        (a.Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), a.NoisyGradient(0.2), 2, Cohort("fixed", 4)), ("dense",)),
+        (a.Simulation(a.Scaffold(**steps), Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(warm, Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(run.with_values(warm_start=2), Cohort("fixed", 2), noisy), ("dense",)),
+    ]
+
+
+def averaging_cases(a: Zoo) -> Cases:
+    return two_sided_cases(a) + scaffold_cases(a)
+
+
+def record_cases(a: Zoo) -> Cases:
+    private = {"C": [0.3, 0.6, 1.2], "sigma_g": [0.5, 0.0, 2.0], "s": 0.7}
+    return [
+        (a.Simulation(kind(**_STEPS, K=2, **private), Cohort("fixed", 2)), RECORDS)
+        for kind in (a.DPScaffold, a.RecordLevelFedAvg)
     ]
 
 
 def gradient_cases(a: Zoo) -> Cases:
     oracles = (a.RecordGradient(0.7, [0.3, 0.6, 1.2], [0.5, 0.0, 2.0]), a.RecordGradient(0.5, "median", 0.4))
+    run = a.TwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=2)
     return [
-        (a.TwoSidedFedAvg(0.3, 1.0, 2, gradient=a.NoisyGradient([0.1, 0.4, 0.2])), ("dense",)),
-        *((a.TwoSidedFedAvg(0.3, 1.0, 2, None, 0.0, Cohort("fixed", 2), oracle), RECORDS) for oracle in oracles),
+        (a.Simulation(run, gradient=a.NoisyGradient([0.1, 0.4, 0.2])), ("dense",)),
+        *((a.Simulation(run, Cohort("fixed", 2), oracle), RECORDS) for oracle in oracles),
     ]
 
 
@@ -106,7 +139,11 @@ def average_cases(a: Zoo) -> Cases:
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
 SCAFFNEW: Place = "descriptions.scaffnew", ("DPScaffNew", "ScaffNew", "UnclippedScaffNew"), scaffnew_cases
-SIMULATION: Place = "algorithms.batched", ("Simulation",), fedavg_cases
+SIMULATION: Place = (
+    "algorithms.batched",
+    ("Simulation",),
+    lambda a: fedavg_cases(a) + averaging_cases(a) + scaffnew_cases(a) + error_feedback_cases(a),
+)
 
 
 def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> Any:
@@ -197,37 +234,57 @@ COHORT_FAULTS = [
     ("members of another replicate", COHORT, "xp.ascontiguousarray(order.T)", "xp.ascontiguousarray(order[::-1].T)"),
 ]  # fmt: skip
 
-TWO_SIDED: Place = "algorithms.fedavg_two_stepsizes", ("TwoSidedFedAvg",), two_sided_cases
-MODELS: Place = "algorithms.model_clipping", ("ModelClippedFedAvg",), model_clipping_cases
+_TWO_SIDED = ("DPTwoSidedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg")
+TWO_SIDED: Place = "descriptions.two_step_sizes", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
+AVERAGING: Place = "descriptions.averaging", (*_TWO_SIDED, "Scaffold"), averaging_cases
+LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
 EF: Place = (
     "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
 )  # fmt: skip
-DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
-SCAFFOLD: Place = "algorithms.scaffold", ("Scaffold",), scaffold_cases
+DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:
+        return o.gaussian(self.sigma)"
+SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
+RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
 MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
 NEW_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("clip after the noise", TWO_SIDED, "(signal + noise), r", "Clip(self.threshold or 9)(context, signal + noise), r"),
-    ("divisor is not |P_t|", TWO_SIDED, "total = counts.sum(axis=0)", "total = len(counts) + 0.0 * counts.sum(axis=0)"),
-    ("counts ignored", TWO_SIDED, "((counts / total).T)", "(((counts > 0.0) / total).T)"),
-    ("one noise for each client", TWO_SIDED, "* somebody / xp", "* (counts**2 / total).sum(axis=0) ** 0.5 / xp"),
-    ("noise divided by |P_t|", TWO_SIDED, "somebody / xp.sqrt(total)", "somebody / total"),
-    ("noise where nobody takes part", TWO_SIDED, "* somebody / xp", "/ xp"),
-    ("noise not multiplied by eta_g", TWO_SIDED, "[:, None] * (signal + noise)", "[:, None] * signal + noise"),
-    ("noise on one coordinate", TWO_SIDED, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(sent.shape[2]) < 1)"),
-    ("all gradients at the server's vector", TWO_SIDED, "x[None] - step[:, None] * total", "x[None] + 0.0 * total"),
-    ("one gradient error for all steps", TWO_SIDED, "members, k, q)", "members, k, 0)"),
-    ("Q - 1 steps", TWO_SIDED, "in range(steps)", "in range(max(1, steps - 1))"),
-    ("ascent", TWO_SIDED, "return -step[:, None]", "return step[:, None]"),
-    ("difference clipped", MODELS, "(self.threshold)(context, sent)", "(self.threshold)(context, sent - x) + x"),
-    (
-        "nobody sends the origin",
-        MODELS,
-        "context.engine.xp.where(somebody[:, None], signal + noise, x)",
-        "signal + noise",
-    ),
-    ("noise forgotten", MODELS, "counts, self.sigma, k)", "counts, 0.0, k)"),
-    ("models added to the server's", MODELS, "signal + noise, x)", "x + signal + noise, x)"),
+    ("clip after the noise", AVERAGING, "self.after(o, total / self.divisor(o, members)) + self.noise(o, members)",
+     "self.bound(o, self.after(o, total / self.divisor(o, members)) + self.noise(o, members), updates)"),
+    ("noise not multiplied by eta_g", AVERAGING, "+ self.noise(o, members)",
+     "+ self.noise(o, members) / self.global_step"),
+    ("global step ignored", AVERAGING, "self.sign * self.global_step * step", "self.sign * step"),
+    ("counts ignored", SIMULATION, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
+    ("one noise for each client", SIMULATION, "number = members.number\n",
+     "number = members.number if members.counts is None else (members.counts**2).sum(axis=1)[:, None]\n"),
+    ("noise divided by |P_t|", SIMULATION, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
+    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)", "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
+    ("all gradients at the server's vector", SIMULATION, "for _ in range(int(steps)):\n            y = y - step * direction(y)",
+     "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
+    ("Q - 1 steps", SIMULATION, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
+    ("ascent", SIMULATION, "y = y - step * direction(y)", "y = y + step * direction(y)"),
+    ("one gradient error for all steps", SIMULATION, "self._next(GRADIENT)", "0"),
+    ("control variates of another replicate", SIMULATION, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
+    ("short vectors stretched", LENGTHS, "(0.0 if normalise else threshold)", "0.0"),
+    ("threshold ignored", LENGTHS, "(0.0 if normalise else threshold)", "(0.0 if normalise else 1e9 * threshold)"),
+    ("clipped to half the threshold", LENGTHS, "xp.where(over, threshold / xp", "xp.where(over, 0.5 * threshold / xp"),
+    ("divisor is not |P_t|", TWO_SIDED, "return over_cohort(self, o, members)", "return o.expected"),
+    ("noise missing", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / o.expected", "o.zero"),
+    ("difference clipped", TWO_SIDED, """return y
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.clip(u, self.threshold)
+""", """return w + o.clip(y - w, self.threshold)
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return u
+"""),
+    ("nobody sends the origin", TWO_SIDED, "o.when(o.count(o.cohort) > 0, lambda: step, lambda: w)", "step"),
+    ("noise forgotten", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / self.divisor(o, members)", "o.zero"),
+    ("models added to the server's", TWO_SIDED, "lambda: step, lambda: w", "lambda: w + step, lambda: w"),
+    ("divisor R", RECORD_LEVEL, "return self.share * o.records(i)", "return o.records(i)"),
+    ("divisor floor(sR)", RECORD_LEVEL, "return self.share * o.records(i)", "return b"),
+    ("sensitivity C", RECORD_LEVEL, "self.relation_factor * self.threshold", "self.threshold"),
+    ("noise not divided by b", RECORD_LEVEL, "self.threshold / self.size(o, i, b)", "self.threshold"),
     ("bounded after the noise", EF, DP_SGD_NOISE,
      "def step(self, o, members, updates):\n"
      "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
@@ -248,18 +305,15 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
      "        return self.move(o, w, self.direction(o, old)), (estimate, memories)\n        return "),
     ("server normalisation forgotten", EF, "return o.stretch(estimate, 1)", "return estimate"),
     ("gradients sent, not differences", EF, "return g - memory", "return g"),
-    ("control variates with the wrong sign", SCAFFOLD, "k, state.c[None] - old)", "k, old - state.c[None])"),
-    ("c divided by |C_t|", SCAFFOLD, "(new - old).sum(axis=0) / n", "(new - old).mean(axis=0)"),
-    ("c_i without c", SCAFFOLD, "old - state.c[None] - sent", "old - sent"),
-    ("c_i with the wrong sign of y - x", SCAFFOLD, "state.c[None] - sent /", "state.c[None] + sent /"),
-    ("c_i without K", SCAFFOLD, "sent / (K * eta", "sent / (eta"),
-    ("c never moves", SCAFFOLD, "state.c + (new - old)", "state.c + 0.0 * (new - old)"),
-    ("one draw in a warm round", SCAFFOLD, "for j in range(K)) / K", "for j in range(1))"),
-    ("warm cohort ignored", SCAFFOLD, "(self.warm_cohort or self.cohort) if warm", "self.cohort if warm"),
-    ("one warm round short", SCAFFOLD, "warm = k < self.warm_start", "warm = k < self.warm_start - 1"),
-    ("control variates of another replicate", SCAFFOLD, "c_i[members, replicate] = new",
-     "c_i[members, 0 * replicate] = new"),
-    ("global step ignored", SCAFFOLD, "step_at(self.global_step, k))", "1.0)"),
+    ("control variates with the wrong sign", SCAFFOLD, "return c - own", "return own - c"),
+    ("c divided by |C_t|", SCAFFOLD, "return 1 / o.n", "return 1 / o.count(self.members(o))"),
+    ("c_i without c", SCAFFOLD, "t.own - t.c + self", "t.own + self"),
+    ("c_i with the wrong sign of y - x", SCAFFOLD, "(t.w - t.y)", "(t.y - t.w)"),
+    ("c_i without K", SCAFFOLD, "(self.local_steps * self.local_step)", "self.local_step"),
+    ("c never moves", SCAFFOLD, "self.control_weight(o) * total", "0.0 * total"),
+    ("one draw in a warm round", SCAFFOLD, "for _ in range(self.steps(o))) / self.steps(o)", "for _ in range(1))"),
+    ("warm cohort ignored", SCAFFOLD, "self.warm_members(o, o.cohort) if self.is_warm(o) else o.cohort", "o.cohort"),
+    ("one warm round short", SCAFFOLD, "o.number < self.warm_start", "o.number < self.warm_start - 1"),
     ("momentum with the wrong sign", MOMENTUM, "state + (w - a.move(o, w, step))", "state - (w - a.move(o, w, step))"),
     ("momentum of the parameters", MOMENTUM, "* state + (w", "* w + (w"),
     ("damped steps", MOMENTUM, "(w - a.move(o, w, step))", "0.9 * (w - a.move(o, w, step))"),
@@ -272,9 +326,6 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("iterates one round late", AVERAGE, "server(inner) - state", "server(state.inner) - state"),
 ]  # fmt: skip
 
-SIMULATION: Place = (
-    "algorithms.batched", ("Simulation",), lambda a: scaffnew_cases(a) + error_feedback_cases(a)
-)  # fmt: skip
 ORACLES: Place = "algorithms.gradients", ("NoisyGradient", "RecordGradient"), gradient_cases
 PART_FAULTS: list[tuple[str, Place, str, str]] = [
     ("short vectors stretched", SIMULATION, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
@@ -283,7 +334,6 @@ PART_FAULTS: list[tuple[str, Place, str, str]] = [
     ("alpha twice", SIMULATION, "total = alpha + self", "total = 2.0 * alpha + self"),
     ("smoothed and scaled by alpha", SIMULATION, "there, 1.0 / self", "there, alpha / self"),
     ("divisor n", SIMULATION, "return self._cohort.divisor(self.n)", "return float(self.n)"),
-    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
     ("divisor floor(sR)", ORACLES, "self.share * kernels.records", "self._count(kernels.records)"),
     ("divisor R", ORACLES, "self.share * kernels.records", "1.0 * kernels.records"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),

@@ -133,6 +133,10 @@ def _private(e: float, C: float, s: float) -> dict[str, float]:
     return {"threshold": C, "sigma": s}
 
 
+def _short(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": 0.5 * C, "sigma": s}
+
+
 def _nothing(e: float, C: float, s: float) -> dict[str, float]:
     return {}
 
@@ -207,11 +211,11 @@ EXAMPLES: dict[type, dict[str, Example]] = {
     },
     ModelClippedFedAvg: {
         "fixed": _described(
-            {"local_steps": 2}, _private, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, THREE,
+            {"local_steps": 2}, _short, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, THREE,
             lambda e, C, s: NoisyGradient(s / e), exempt=_ORIGIN,
         ),
         "poisson": _described(
-            {"local_steps": 3}, _private, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
+            {"local_steps": 3}, _short, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
         ),
     },
     DPNormSGD: {
