@@ -16,8 +16,7 @@ from algorithms.reductions import Zoo
 from dpfl_theory.algorithms import Cohort, Schedule
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.descriptions.averaging import over_cohort
-from dpfl_theory.descriptions.fedavg import DPFedAvg
-from dpfl_theory.descriptions.fedavg import server_noise
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 from dpfl_theory.descriptions.scaffold import all_users
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")
@@ -60,7 +59,10 @@ def two_sided_cases(a: Zoo) -> Cases:
     decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
     poisson = Cohort("poisson", 1.5)
     return [
-        (a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy), ("dense",)),
+        (
+            a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy),
+            ("dense",),
+        ),
         (a.Simulation(a.DPTwoSidedFedAvg(**decaying, c=0.5, sigma=0.3), poisson), ("dense", "huber")),
         (a.Simulation(a.TwoSidedFedAvg(**decaying), poisson), ("huber",)),
         (a.Simulation(a.UnclippedTwoSidedFedAvg(**other, sigma=0.3), Cohort("with-replacement", 4)), ("low-rank",)),
@@ -241,8 +243,7 @@ LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg")
 EF: Place = (
     "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
 )  # fmt: skip
-DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:
-        return o.gaussian(self.sigma)"
+DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
 SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
 RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
 MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
@@ -257,8 +258,10 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("one noise for each client", SIMULATION, "number = members.number\n",
      "number = members.number if members.counts is None else (members.counts**2).sum(axis=1)[:, None]\n"),
     ("noise divided by |P_t|", SIMULATION, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
-    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)", "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
-    ("all gradients at the server's vector", SIMULATION, "for _ in range(int(steps)):\n            y = y - step * direction(y)",
+    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)",
+     "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
+    ("all gradients at the server's vector", SIMULATION,
+     "for _ in range(int(steps)):\n            y = y - step * direction(y)",
      "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
     ("Q - 1 steps", SIMULATION, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
     ("ascent", SIMULATION, "y = y - step * direction(y)", "y = y + step * direction(y)"),
