@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Case, Contestant, load_jax, ours
-from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.algorithms.base import Context
+from dpfl_theory.descriptions.record_level import DPScaffold
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.noble2022 import synthetic_split
@@ -71,10 +72,11 @@ class Setting:
         M, R = self.sizes[:2]
         return data.x.reshape(M, R, -1), data.y.reshape(M, R).astype(np.int64)
 
-    def algorithm(self, private: bool) -> Scaffold:
+    def algorithm(self, private: bool) -> Simulation:
         """The package's algorithm."""
-        gradient = RecordGradient(SHARE, THRESHOLD, self.noise_multiplier if private else 0.0)
-        return Scaffold(self.step, 1.0, self.local_steps, Cohort("fixed", self.sizes[2]), gradient)
+        noise = self.noise_multiplier if private else 0.0
+        run = DPScaffold(eta_l=self.step, eta_g=1.0, K=self.local_steps, C=THRESHOLD, s=SHARE, sigma_g=noise)
+        return Simulation(run, Cohort("fixed", self.sizes[2]))
 
     def given(self, rounds: int) -> tuple[Any, Any]:
         """The package's cohorts (rounds, A, S) and subsets (rounds, K, A, S, b), with seed 0."""

@@ -15,14 +15,16 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, RecordGradient, Simulation, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
-from dpfl_theory.algorithms.gradients import Gradient
 from dpfl_theory.algorithms.observables import get
-from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.error_feedback import NormEC
+from dpfl_theory.descriptions.fedavg import FedAvg
+from dpfl_theory.descriptions.record_level import DPScaffold
 from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold, all_users
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
@@ -96,7 +98,7 @@ def _cohorts(problem: Problem) -> Iterator[Comparison]:
     for scheme, r in (("poisson", 1), ("poisson", 2), ("fixed", 1), ("fixed", 2)):
         kind = "independent" if scheme == "poisson" else "fixed"
         exact = second_moment(members, Fraction(r), kind) / whole**2
-        algorithm = FedAvg(0.01, 1, cohort=Cohort(scheme, r))
+        algorithm = Simulation(FedAvg(eta=0.01), Cohort(scheme, r))
         yield Comparison(f"cohort, {kind}, r = {r}", exact, algorithm, problem, 1, "signal-squared")
 
 
@@ -105,7 +107,8 @@ def _hou2023(problem: Problem, T: int) -> Iterator[Comparison]:
     for tau in (1, 2, 3, 6):
         exact = gap("dp-fedavg", (Q, CENTRES, START), tau, T, UNIT)
         count = T // tau
-        fedavg = TwoSidedFedAvg(1.0, local_steps=tau, sigma=math.sqrt(float(UNIT) * count))
+        run = UnclippedTwoSidedFedAvg(eta_l=1.0, eta_g=1.0, Q=tau, sigma=math.sqrt(float(UNIT) * count))
+        fedavg = Simulation(run)
         yield Comparison(f"DP-FedAvg, tau = {tau}", exact, fedavg, problem, count, "suboptimality")
     star = sum((a * b for a, b in zip(Q, CENTRES)), Fraction(0)) / sum(Q)
     shifts = [[q * (star - centre)] for q, centre in zip(Q, CENTRES)]
@@ -122,16 +125,27 @@ def _users(K: int, size: int, eta_g: Fraction, variance: Fraction = VARIANCE) ->
     return Users(Q, offsets, K, ETA_L, eta_g, size, START, variance)
 
 
-def _local(users: Users, gradient: Gradient | None = None) -> dict[str, Any]:
-    """The fields of an algorithm with these local steps; errors are Gaussian where no gradient is given."""
-    size = users.size
-    return {
-        "local_step": float(users.eta_l),
-        "global_step": float(users.eta_g),
-        "local_steps": users.local_steps,
-        "cohort": Cohort("fixed", size) if size < len(Q) else Cohort(),
-        "gradient": gradient or NoisyGradient(math.sqrt(users.variance)),
-    }
+def _steps(users: Users) -> dict[str, Any]:
+    """The values of an algorithm with these local steps."""
+    steps = {"local_step": users.eta_l, "global_step": users.eta_g}
+    return {**{name: float(v) for name, v in steps.items()}, "local_steps": users.local_steps}
+
+
+def _cohort(users: Users) -> Cohort:
+    return Cohort("fixed", users.size) if users.size < len(Q) else Cohort()
+
+
+def _warm(users: Users) -> Simulation:
+    """DP-SCAFFOLD-warm, whose gradients have Gaussian errors."""
+    return Simulation(_warmed(Scaffold(**_steps(users))), _cohort(users), _noisy(users))
+
+
+def _warmed(run: Description) -> Description:
+    return run.replaced(warm_members=all_users).with_values(warm_start=1)
+
+
+def _noisy(users: Users) -> NoisyGradient:
+    return NoisyGradient(math.sqrt(users.variance))
 
 
 def _setting(users: Users, count: int) -> str:
@@ -150,31 +164,30 @@ def _noble2022(problem: Problem) -> Iterator[Comparison]:
     ):
         users = _users(K, size, eta_g)
         name, exact = f"DP-SCAFFOLD, {_setting(users, count)}", rounds(users, count)[-1].distance_after
-        warm = Scaffold(**_local(users), warm_start=1, warm_cohort=Cohort())
-        yield Comparison(name, exact, warm, problem, 1 + count, "distance-squared")
+        yield Comparison(name, exact, _warm(users), problem, 1 + count, "distance-squared")
     users = _users(2, 2, Fraction(3, 2))
     exact = rounds(users, 3, control=False)[-1].distance_after
-    fedavg = TwoSidedFedAvg(**_local(users))
+    fedavg = Simulation(TwoSidedFedAvg(**_steps(users)), _cohort(users), _noisy(users))
     yield Comparison(f"DP-FedAvg, local noise, {_setting(users, 3)}", exact, fedavg, problem, 3, "distance-squared")
-    records, gradient, variance = _records()
+    records, private, variance = _records()
     users = _users(2, 1, Fraction(3, 2), variance)
     name, exact = f"DP-SCAFFOLD, records, {_setting(users, 1)}", rounds(users, 1)[-1].distance_after
-    warm = Scaffold(**_local(users, gradient), warm_start=1, warm_cohort=Cohort())
+    warm = Simulation(_warmed(DPScaffold(**_steps(users), **private)), _cohort(users))
     yield Comparison(name, exact, warm, records, 2, "distance-squared")
 
 
-def _records() -> tuple[Problem, RecordGradient, Fraction]:
+def _records() -> tuple[Problem, dict[str, float], Fraction]:
     """The same users with four records each, whose gradients are apart from their mean by -3, -1, 1 and 3 everywhere;
-    steps that draw two of them, with noise of variance 4; the variance of these steps, (5/3) + 4."""
+    the values of steps that draw two of them, with noise of variance 4; the variance of these steps, (5/3) + 4."""
     apart, drawn, noise, threshold = (-3, -1, 1, 3), 2, Fraction(2), 1000
     R = len(apart)
     x = np.repeat([math.sqrt(q) for q in Q], R)[:, None]
     y = x[:, 0] * np.repeat([float(c) for c in CENTRES], R) + np.tile(apart, len(Q)) / x[:, 0]
     own = list(np.arange(len(Q) * R).reshape(len(Q), R))
     problem = from_data(Dataset("three users", x, y, 1), own)
-    gradient = RecordGradient(drawn / R, threshold, float(noise * drawn / (2 * threshold)))
+    private = {"s": drawn / R, "C": float(threshold), "sigma_g": float(noise * drawn / (2 * threshold))}
     spread = Fraction(sum(e * e for e in apart), R - 1) / drawn * (1 - Fraction(drawn, R))
-    return problem, gradient, spread + noise**2
+    return problem, private, spread + noise**2
 
 
 def _lemma_sums(problem: Problem) -> Iterator[Comparison]:
@@ -183,8 +196,7 @@ def _lemma_sums(problem: Problem) -> Iterator[Comparison]:
     exact = rounds(users, 1)[0]
     for what, value in (("drift", exact.drift), ("lag", exact.lag_after)):
         name = f"DP-SCAFFOLD, {what}, {_setting(users, 1)}"
-        warm = Scaffold(**_local(users), warm_start=1, warm_cohort=Cohort())
-        yield Comparison(name, value, warm, problem, 2, f"scaffold-{what}")
+        yield Comparison(name, value, _warm(users), problem, 2, f"scaffold-{what}")
 
 
 def _shulgin2025() -> Iterator[Comparison]:

@@ -35,7 +35,11 @@ from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_N
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["BatchOperations", "Simulation", "simulation"]
+__all__ = ["BatchOperations", "Simulation"]
+
+
+INTERVALS = {"share": "(0, 1]", "fraction": "[0, 1)"}
+"""The values of some kinds of parameters."""
 
 
 class Chosen(tuple[Any, Any]):
@@ -134,6 +138,16 @@ class BatchOperations:
         raise InputError("a batched simulation draws by address: use o.gaussian and o.coin, not o.rng")
 
     # Clients.
+    def given(self, rows: Any) -> Any:
+        """A given vector for each client, a row of (n, d)."""
+        if np.shape(rows) != (self.n, self.d):
+            raise InputError(
+                f"the given vectors have shape {np.shape(rows)}: {self.n} rows of {self.d} numbers are needed, one for "
+                "each client"
+            )
+        rows = self._context.engine.asarray(np.asarray(rows, dtype=np.float64))
+        return self._xp.broadcast_to(rows[:, None, :], (self.n, self.S, self.d))
+
     def _for_each(self, value: Any, clients: int | None = None) -> Any:
         """A value with one entry for each of n clients and replicate, (n, S, 1 or d); or several of them."""
         clients = self.n if clients is None else clients
@@ -202,6 +216,8 @@ class BatchOperations:
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise InputError(f"problem {self._context.problem.name!r} has no records")
+        if (sizes := np.diff(self._context.problem.data.offsets)).min() == sizes.max():  # type: ignore[attr-defined]
+            return int(sizes[0])
         if isinstance(i, Chosen):
             return records[i.clients][:, :, None]
         return records[:, None, None] if i is Ellipsis else records[i]
@@ -309,6 +325,7 @@ class BatchOperations:
     def _bounded(self, u: Any, threshold: Any, normalise: bool) -> Any:
         if isinstance(u, LocalUpdates) and u.base is None:
             return u.bounded(threshold, normalise)
+        u = dense(u)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
 
     def smooth(self, u: Any, alpha: Any) -> Any:
@@ -437,6 +454,9 @@ class Simulation(Algorithm):
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
+    def __post_init__(self) -> None:
+        check_values(self.run.with_defaults())
+
     def with_values(self, **values: Any) -> Simulation:
         """The same simulation with other values of the algorithm's parameters, by attribute."""
         return replace(self, run=self.run.with_values(**values))
@@ -444,16 +464,19 @@ class Simulation(Algorithm):
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
-        check_values(self.run)
-        for attribute, p in self.run.parameters.items():
-            fits_replicates(named(p), getattr(self.run, attribute), replicates)
+        run = self.run.with_defaults()
+        for attribute, what in run.counts.items():
+            require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
+        for attribute, p in run.parameters.items():
+            fits_replicates(named(p), getattr(run, attribute), replicates)
 
     @cached_property
     def _numbers(self) -> tuple[Description, tuple[str, ...]]:
         """The description with plain numbers, and the parameters that have other values."""
-        own = {a: getattr(self.run, a) for a in self.run.parameters}
+        run = self.run.with_defaults()
+        own = {a: getattr(run, a) for a in run.parameters}
         plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
-        run = self.run.with_values(**plain)
+        run = run.with_values(**plain)
         parts = {name: recorded(name, getattr(type(run), name)) for name in run.observed}
         return run.replaced(**parts), tuple(own.keys() - plain.keys())
 
@@ -508,9 +531,12 @@ class Simulation(Algorithm):
         return w
 
     def describe(self) -> dict[str, Any]:
-        values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
+        run = self.run.with_defaults()
+        values = {p.symbol: to_json(getattr(run, a)) for a, p in run.parameters.items()}
+        values |= {a: int(getattr(run, a)) for a in run.counts}
         oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
-        return {"algorithm": self.run.name, **values, "cohort": self.cohort.describe(), **oracle}
+        parts = {"replaced": list(self.run.replaced_parts)} if self.run.replaced_parts else {}
+        return {"algorithm": self.run.name, **values, **parts, "cohort": self.cohort.describe(), **oracle}
 
 
 def recorded(name: str, part: Callable[..., Any]) -> Callable[..., Any]:
@@ -568,17 +594,4 @@ def check_values(run: Description) -> None:
         elif p.kind == "nonnegative":
             positive(name, value, zero=True)
         elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
-            raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
-
-
-def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
-    """The simulation of a description with these cohorts, all clients by default: its fused form, or the batched one.
-
-    >>> from dpfl_theory.descriptions.fedavg import FedAvg
-    >>> type(simulation(FedAvg(eta=0.1, beta=0.1, E=5))).__module__
-    'dpfl_theory.algorithms.fedavg'
-    """
-    check_values(run)
-    cohort = Cohort() if cohort is None else cohort
-    found: Algorithm | None = run.fused(cohort)
-    return Simulation(run, cohort) if found is None else found
+            raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")

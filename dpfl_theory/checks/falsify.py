@@ -242,7 +242,7 @@ def _work(experiment: Experiment) -> float:
 
 
 def _steps(algorithm: Any) -> float:
-    return float(getattr(algorithm, "local_steps", 1) or 1)
+    return float(getattr(getattr(algorithm, "run", algorithm), "local_steps", 1) or 1)
 
 
 def _built(

@@ -16,7 +16,6 @@ from typing import Any
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
 
 __all__ = ["ALGORITHMS", "Clip21", "DPNormSGD", "ErrorFeedback", "InformedClip21", "InformedNormEC", "NormEC"]
 
@@ -141,6 +140,8 @@ class Clip21(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS
+
         return (*CLIPPING, *FAULTS)
 
 
@@ -193,6 +194,8 @@ class NormEC(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import FAULTS, NORMALISING
+
         return (*NORMALISING, *FAULTS)
 
 

@@ -1,8 +1,9 @@
 """DP-SCAFFOLD and DP-FedAvg that protect single records: noble2022 Algorithms 1 and 2.
 
-    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) distinct records
+    H_i(y) = (1/(s R)) sum_{j in B} g_j min(1, C/||g_j||) + (2C/(s R)) N(0, sigma_g^2 I)
 
-in place of grad f_i(y), g_j being the gradient of one of R records. Replacing a record moves the sum by up to 2C.
+in place of grad f_i(y), g_j being the gradient of one of R records, B a batch of floor(s R) distinct ones. Replacing a
+record moves the sum by up to 2C.
 """
 
 from __future__ import annotations
@@ -11,13 +12,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
-from dpfl_theory.descriptions.scaffold import Scaffold, simulated
+from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
@@ -29,7 +29,10 @@ class RecordLevel(Averaging):
     protects = "record"
     relations = ("replace",)
     samplings: ClassVar[tuple[str, ...]] = ("fixed",)
-    readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("as printed"),
+        Reading("sums are divided by the number of records in the batch", {"size": lambda a, o, i, b: b}),
+    )
     relation_factor = 2.0
     """How far a record moves a sum, in C: 2 where it is replaced, 1 where it is added or left out."""
 
@@ -58,31 +61,31 @@ class RecordLevel(Averaging):
 
         return NoisyLocalSteps
 
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "users": setting.clients,
+            "records": setting.records,
+            "user_rate": (setting.cohort or setting.clients) / setting.clients,
+            "record_rate": self.share,
+            "local_steps": self.local_steps,
+            "view": setting.view,
+            "rounds": setting.rounds,
+        }
+
     def normals(self, clients: int) -> float:
         return float(clients * self.local_steps)
-
-    def noisy_gradient(self) -> Any:
-        """The gradient of a local step, for hand-written simulations; these have no thresholds that change."""
-        from dpfl_theory.algorithms import RecordGradient
-        from dpfl_theory.algorithms.hyperparameters import changes
-
-        return (
-            None
-            if changes(self.threshold)
-            else RecordGradient(float(self.share), self.threshold, self.noise_multiplier)
-        )
 
     def total(self, o: Any, i: Any, y: Any) -> Any:
         """The sum of the clipped gradients of the next batch, and the number of its records."""
         return o.clipped_records(i, y, self.share, self.threshold)
 
     def size(self, o: Any, i: Any, b: Any) -> Any:
-        """What the sum over a batch of b records is divided by."""
-        return b
+        """What the sum over a batch of b records is divided by: s R, as printed."""
+        return self.share * o.records(i)
 
     def step_noise(self, o: Any, i: Any, b: Any) -> Any:
         """The standard deviation of the noise of a local step with b records."""
-        return self.relation_factor * self.threshold / b * self.noise_multiplier
+        return self.relation_factor * self.threshold / self.size(o, i, b) * self.noise_multiplier
 
     def gradient(self, o: Any, i: Any, y: Any) -> Any:
         total, b = self.total(o, i, y)
@@ -121,23 +124,9 @@ class DPScaffold(RecordLevel, Scaffold):
 
         return NoisyControlVariates
 
-    def fused(self, cohort: Any) -> Any:
-        gradient = self.noisy_gradient()
-        return None if gradient is None else simulated(self, cohort, gradient, int(self.warm_start))
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
         return (*RECORDS, *UNPROTECTED, *FAULTS)
-
-
-def averaged(a: Any, cohort: Any) -> Any:
-    """The hand-written simulation of the algorithms without control variates."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg
-
-    gradient = a.noisy_gradient()
-    if gradient is None:
-        return None
-    return TwoSidedFedAvg(a.local_step, a.global_step, int(a.local_steps), cohort=cohort, gradient=gradient)
 
 
 class RecordLevelFedAvg(RecordLevel):
@@ -146,9 +135,6 @@ class RecordLevelFedAvg(RecordLevel):
     name = "dp-fedavg-record"
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Algorithm 2"
-
-    def fused(self, cohort: Any) -> Any:
-        return averaged(self, cohort)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
@@ -179,9 +165,6 @@ class DPSGDRecord(RecordLevelFedAvg):
 
     def members(self, o: Any) -> Any:
         return o.everyone
-
-    def fused(self, cohort: Any) -> Any:
-        return averaged(self, cohort) if cohort.scheme == "full" else None
 
 
 ALGORITHMS = (DPScaffold, RecordLevelFedAvg, DPSGDRecord)

@@ -15,7 +15,6 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
 
 __all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
 
@@ -144,6 +143,8 @@ class ScaffNew(Algorithm):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.skipping import FAULTS
+
         return FAULTS
 
 
@@ -196,6 +197,8 @@ class DPScaffNew(ScaffNew):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
+
         return (*PRIVATE, *FAULTS)
 
 

@@ -6,18 +6,16 @@ w = w + eta_g mean_S (y_i - w);   c = c + (|S|/n) mean_S (c_i^+ - c_i);   c_i = 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Range
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
-from dpfl_theory.descriptions.faults.control_variates import FAULTS
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 
-__all__ = ["ALGORITHMS", "Scaffold", "Trained"]
+__all__ = ["ALGORITHMS", "Scaffold", "Trained", "all_users", "lagging"]
 
 
 @dataclass(frozen=True)
@@ -32,13 +30,15 @@ class Trained:
     new: Any = None
 
 
-def simulated(a: Any, cohort: Any, *gradient: Any) -> Any:
-    """The hand-written simulation, for cohorts of known size. It refuses draws with replacement."""
-    from dpfl_theory.algorithms import Scaffold as Simulated
+def all_users(a: Any, o: Any, cohort: Any) -> Any:
+    """A part of the round: all users take part in warm rounds."""
+    return o.everyone
 
-    if cohort.scheme == "poisson":
-        return None
-    return Simulated(a.local_step, a.global_step, int(a.local_steps), cohort, *gradient)
+
+def lagging(offsets: Sequence[Sequence[float]]) -> Callable[..., Any]:
+    """A part of the round: warm rounds at w take gradients at w plus these offsets (n, d) [X], a row for each user, as
+    earlier rounds might have left them."""
+    return lambda a, o, i, w: w + o.given(offsets)[i]
 
 
 class Scaffold(Averaging):
@@ -56,8 +56,10 @@ class Scaffold(Averaging):
         ),
     )
 
+    counts: ClassVar[Mapping[str, str]] = {"warm_start": "warm rounds"}
     warm_start = 0
-    """The number of first rounds that only set control variates."""
+    """The number of first rounds that only set control variates, at the server's vector. The paper's theory needs every
+    user to have been drawn: take one round of `all_users`, or some 4/l rounds."""
 
     local_step = TwoSidedFedAvg.local_step
     global_step = replace(TwoSidedFedAvg.global_step, search=Range((0.1, 10.0)))
@@ -67,9 +69,6 @@ class Scaffold(Averaging):
         aliases=("local_steps", "epochs", "E", "Q"),
         search=Range((1, 4, 16), between=False),
     )
-
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort)
 
     def steps_are_plain(self) -> bool:
         return False
@@ -92,6 +91,17 @@ class Scaffold(Averaging):
     def control(self, o: Any, t: Trained) -> Any:
         """c_i^+."""
         return t.own - t.c + self.mean_gradient(t)
+
+    def is_warm(self, o: Any) -> bool:
+        """Whether the round only sets control variates."""
+        return bool(self.warm_start) and bool(o.number < self.warm_start)
+
+    def members(self, o: Any) -> Any:
+        return self.warm_members(o, o.cohort) if self.is_warm(o) else o.cohort
+
+    def warm_members(self, o: Any, cohort: Any) -> Any:
+        """The clients of a warm round; ``cohort`` are those that are drawn as in any other round."""
+        return cohort
 
     def train(self, o: Any, w: Any, i: Any, own: Any, c: Any) -> Trained:
         """The local steps of client i, which reads c_i and c."""
@@ -117,11 +127,11 @@ class Scaffold(Averaging):
 
     def keep(self, o: Any, own: Any, trained: Any) -> Any:
         """The clients' control variates after the round."""
-        return o.put(own, o.cohort, o.apply(trained, lambda t: t.new))
+        return o.put(own, self.members(o), o.apply(trained, lambda t: t.new))
 
     def controls(self, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
         """c and the clients' c_i after the round."""
-        total = o.sum(o.cohort, o.apply(trained, lambda t: self.sent(o, t)))
+        total = o.sum(self.members(o), o.apply(trained, lambda t: self.sent(o, t)))
         return c + self.control_weight(o) * total, self.keep(o, own, trained)
 
     def exchange(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
@@ -132,7 +142,7 @@ class Scaffold(Averaging):
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
         c, own = self.initial(o, w) if state is None else state
-        if self.warm_start and o.number < self.warm_start:
+        if self.is_warm(o):
             return w, self.warm(o, w, c, own)
         return self.exchange(o, w, c, own)
 
@@ -147,11 +157,13 @@ class Scaffold(Averaging):
             at = self.warm_points(o, i, w)
             return sum(self.gradient(o, i, at) for _ in range(self.steps(o))) / self.steps(o)
 
-        trained = o.each(o.cohort, lambda i: Trained(i, own[i], c, w, w, mean(i)))
+        trained = o.each(self.members(o), lambda i: Trained(i, own[i], c, w, w, mean(i)))
         return self.controls(o, w, c, own, trained)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.control_variates import FAULTS
+
         return FAULTS
 
 

@@ -11,13 +11,10 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, fault
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
-from dpfl_theory.descriptions.faults.averaging import AVERAGING, CLIPPING, LOCAL, over_cohort
-from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
-from dpfl_theory.descriptions.faults.noise import NOISE
+from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging, over_cohort
 from dpfl_theory.descriptions.fedavg import server_noise
 
-__all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "TwoSidedFedAvg"]
+__all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
 
 DIVIDED = fault(
     "the update in place of the difference",
@@ -34,16 +31,6 @@ CLIPPED_PARAMETERS = fault(
     update=lambda a, o, w, y: o.clip(y, a.threshold) - w,
     bound=lambda a, o, u, updates: u,
 )
-
-
-def simulated(a: Any, cohort: Any, threshold: Any = None, sigma: Any = 0.0) -> Any:
-    """The hand-written simulation; it has no thresholds that change from round to round."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg as Simulated
-    from dpfl_theory.algorithms.hyperparameters import changes
-
-    if changes(threshold):
-        return None
-    return Simulated(a.local_step, a.global_step, a.local_steps, threshold, sigma, cohort)
 
 
 class TwoSidedFedAvg(Averaging):
@@ -79,11 +66,11 @@ class TwoSidedFedAvg(Averaging):
     def divisor(self, o: Any, members: Any) -> Any:
         return over_cohort(self, o, members)
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort)
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.averaging import AVERAGING, LOCAL
+        from dpfl_theory.descriptions.faults.carried import CARRIED
+
         return (*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
 
 
@@ -101,10 +88,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     sigma_of = "message"
     readings = (
         Reading("each client adds noise"),
-        Reading(
-            SERVER_NOISE,
-            {"noise": server_noise, "fused": lambda a, cohort: a.fused_without(cohort, noise=server_noise)},
-        ),
+        Reading(SERVER_NOISE, {"noise": server_noise}),
     )
 
     threshold = Parameter(
@@ -127,10 +111,6 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.sigma) / o.expected
 
-    def fused(self, cohort: Any) -> Any:
-        # The hand-written average is over the clients that take part, as printed. Their number is r in other schemes.
-        return None if cohort.scheme == "poisson" else simulated(self, cohort, self.threshold, self.sigma)
-
     def deviation(self, o: Any) -> Any:
         return self.sigma / o.expected**0.5
 
@@ -142,7 +122,49 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.averaging import CLIPPING
+        from dpfl_theory.descriptions.faults.carried import LEARNED
+        from dpfl_theory.descriptions.faults.noise import NOISE
+
         return (*CLIPPING, *NOISE, DIVIDED, CLIPPED_PARAMETERS, *super().faults(), *LEARNED)
+
+
+class UnclippedTwoSidedFedAvg(DPTwoSidedFedAvg):
+    """DP-FedAvg with two step sizes as the proofs treat it: differences are not clipped, and have noise."""
+
+    name = "dp-fedavg-two-sided-unclipped"
+    title = "DP-FedAvg with two step sizes, without clipping"
+    threshold = None
+    bound = Averaging.bound
+
+
+class ModelClippedFedAvg(DPTwoSidedFedAvg):
+    """FedAvg whose clients clip the models that they send, not the differences.
+
+    The server takes the mean of these models, and stays where no client takes part. zhang2021 Claim 2.1 shows that this
+    misses the optimum. So it is not among the algorithms that are offered by name.
+    """
+
+    name = "fedavg-model-clipping"
+    title = "FedAvg with model clipping"
+    source = "zhang2021 Section 2.1"
+    samplings = ("fixed", "with-replacement")
+    global_step = 1.0
+
+    def update(self, o: Any, w: Any, y: Any) -> Any:
+        return y
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.clip(u, self.threshold)
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
+
+    def noise(self, o: Any, members: Any) -> Any:
+        return o.sum_of_noises(members, self.sigma) / self.divisor(o, members)
+
+    def move(self, o: Any, w: Any, step: Any) -> Any:
+        return o.when(o.count(o.cohort) > 0, lambda: step, lambda: w)
 
 
 ALGORITHMS = (TwoSidedFedAvg, DPTwoSidedFedAvg)

@@ -10,30 +10,38 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from algorithms.reductions import Zoo
 
 from dpfl_theory.algorithms import Cohort, Schedule
+from dpfl_theory.core.algorithm import PlainGradient
+from dpfl_theory.descriptions.averaging import over_cohort
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+from dpfl_theory.descriptions.scaffold import all_users
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")
 Cases = list[tuple[Any, Sequence[str]]]
+_STEPS = {"eta_l": 0.3, "eta_g": 1.2}
+_NOISY = {"c": 1.0, "sigma": 0.2}
+_RECORDS = {"C": 0.7, "s": 0.5, "sigma_g": 0.3}
 
 
 def fedavg_cases(a: Zoo) -> Cases:
     """Algorithms that between them use every hyper-parameter, and the problems they run on."""
-    clip = a.FedAvg(
-        Schedule(0.4, 0.8), 3, 0.3, a.Clip([1.0, 3.0, 2.0]), a.Cohort("poisson", 2.5), [0.1, 0.5, 0.3]
-    )  # fmt: skip
-    normalise = a.FedAvg([0.3, 0.2, 0.1], 2, None, a.Normalise(1.0), a.Cohort("fixed", 2), 0.3, "average")
-    return [(clip, QUADRATICS), (normalise, QUADRATICS), (a.FedAvg(0.3), QUADRATICS)]
+    clip = a.DPFedAvg(eta=Schedule(0.4, 0.8), E=3, beta=0.3, C=[1.0, 3.0, 2.0], sigma=[0.1, 0.5, 0.3])
+    normalise = a.DPNormFedAvg(eta=[0.3, 0.2, 0.1], E=2, C=1.0, sigma=0.3).replaced(noise=server_noise)
+    runs = ((clip, Cohort("poisson", 2.5)), (normalise, Cohort("fixed", 2)), (a.FedAvg(eta=0.3), Cohort()))
+    return [(a.Simulation(run, cohort), QUADRATICS) for run, cohort in runs]
 
 
 def cohort_cases(a: Zoo) -> Cases:
     return [
         *fedavg_cases(a),
-        (a.FedAvg(0.3, 2, None, a.Clip(2.0), a.Cohort("with-replacement", 4), 0.3), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("with-replacement", 4)), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.2, a.Cohort("fixed", 2)), ("dense",)),
-        (a.Scaffold(0.3, 1.2, 2, a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.DPFedAvg(eta=0.3, E=2, C=2.0, sigma=0.3), a.Cohort("with-replacement", 4)), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("with-replacement", 4)), ("dense",)),
+        (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.Scaffold(**_STEPS, K=2), a.Cohort("fixed", 2)), ("dense",)),
+        (a.Simulation(a.DPScaffold(**_STEPS, K=2, **_RECORDS), a.Cohort("fixed", 2)), RECORDS),
     ]
 
 
@@ -45,19 +53,33 @@ def scaffnew_cases(a: Zoo) -> Cases:
 
 
 def two_sided_cases(a: Zoo) -> Cases:
-    steps, sigma = (Schedule([0.4, 0.3, 0.2], 0.8), [1.5, 0.7, 1.0]), [0.1, 0.5, 0.3]
+    steps = {"eta_l": Schedule([0.4, 0.3, 0.2], 0.8), "eta_g": [1.5, 0.7, 1.0], "Q": 3}
+    sigma = [0.1, 0.5, 0.3]
+    noisy = a.NoisyGradient(0.2)
+    decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
+    poisson = Cohort("poisson", 1.5)
     return [
-        (a.TwoSidedFedAvg(*steps, 3, [0.5, 1.0, 2.0], sigma, Cohort("fixed", 2), a.NoisyGradient(0.2)), ("dense",)),
-        (a.TwoSidedFedAvg(0.3, Schedule(1.5, 0.9), 2, 0.5, 0.3, Cohort("poisson", 1.5)), ("dense", "huber")),
-        (a.TwoSidedFedAvg(0.3, 1.5, 2, None, 0.3, Cohort("with-replacement", 4)), ("low-rank",)),
+        (
+            a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy),
+            ("dense",),
+        ),
+        (a.Simulation(a.DPTwoSidedFedAvg(**decaying, c=0.5, sigma=0.3), poisson), ("dense", "huber")),
+        (a.Simulation(a.TwoSidedFedAvg(**decaying), poisson), ("huber",)),
+        (a.Simulation(a.UnclippedTwoSidedFedAvg(**other, sigma=0.3), Cohort("with-replacement", 4)), ("low-rank",)),
     ]
 
 
 def model_clipping_cases(a: Zoo) -> Cases:
+    steps = {"eta_l": Schedule(0.4, 0.8), "Q": 3, "c": [1.0, 2.0, 3.0], "sigma": 0.2}
+    other = {"eta_l": 0.3, "Q": 2, "c": 1.0, "sigma": [0.1, 0.2, 0.3]}
     return [
-        (a.ModelClippedFedAvg(Schedule(0.4, 0.8), [1.0, 2.0, 3.0], 3, 0.2, Cohort("poisson", 1.5)), ("dense",)),
-        (a.ModelClippedFedAvg(0.3, 1.0, 2, [0.1, 0.2, 0.3], Cohort("fixed", 2), a.NoisyGradient(0.2)), ("huber",)),
+        (a.Simulation(a.ModelClippedFedAvg(**steps), Cohort("poisson", 1.5)), ("dense",)),
+        (a.Simulation(a.ModelClippedFedAvg(**other), Cohort("fixed", 2), a.NoisyGradient(0.2)), ("huber",)),
     ]
+
+
+def both_cases(a: Zoo) -> Cases:
+    return two_sided_cases(a) + model_clipping_cases(a)
 
 
 def error_feedback_cases(a: Zoo) -> Cases:
@@ -75,71 +97,105 @@ def error_feedback_cases(a: Zoo) -> Cases:
 
 
 def scaffold_cases(a: Zoo) -> Cases:
-    steps = (Schedule([0.3, 0.2, 0.1], 0.8), [1.5, 0.7, 1.0])
+    steps = {"eta_l": Schedule([0.3, 0.2, 0.1], 0.8), "eta_g": [1.5, 0.7, 1.0], "K": 3}
+    run, noisy = a.Scaffold(**_STEPS, K=2), a.NoisyGradient(0.2)
+    warm = run.replaced(warm_members=all_users).with_values(warm_start=2)
     return [
-        (a.Scaffold(*steps, 3, Cohort("fixed", 2), a.NoisyGradient(0.2)), ("dense",)),
-        (a.Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), a.NoisyGradient(0.2), 2, Cohort("fixed", 4)), ("dense",)),
+        (a.Simulation(a.Scaffold(**steps), Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(warm, Cohort("fixed", 2), noisy), ("dense",)),
+        (a.Simulation(run.with_values(warm_start=2), Cohort("fixed", 2), noisy), ("dense",)),
+    ]
+
+
+def averaging_cases(a: Zoo) -> Cases:
+    return two_sided_cases(a) + scaffold_cases(a)
+
+
+def record_cases(a: Zoo) -> Cases:
+    private = {"C": [0.3, 0.6, 1.2], "sigma_g": [0.5, 0.0, 2.0], "s": 0.7}
+    return [
+        (a.Simulation(kind(**_STEPS, K=2, **private), Cohort("fixed", 2)), RECORDS)
+        for kind in (a.DPScaffold, a.RecordLevelFedAvg)
     ]
 
 
 def gradient_cases(a: Zoo) -> Cases:
     oracles = (a.RecordGradient(0.7, [0.3, 0.6, 1.2], [0.5, 0.0, 2.0]), a.RecordGradient(0.5, "median", 0.4))
+    run = a.TwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=2)
     return [
-        (a.TwoSidedFedAvg(0.3, 1.0, 2, gradient=a.NoisyGradient([0.1, 0.4, 0.2])), ("dense",)),
-        *((a.TwoSidedFedAvg(0.3, 1.0, 2, None, 0.0, Cohort("fixed", 2), oracle), RECORDS) for oracle in oracles),
+        (a.Simulation(run, gradient=a.NoisyGradient([0.1, 0.4, 0.2])), ("dense",)),
+        *((a.Simulation(run, Cohort("fixed", 2), oracle), RECORDS) for oracle in oracles),
     ]
 
 
 def momentum_cases(a: Zoo) -> Cases:
-    return [(a.ServerMomentum(a.FedAvg(0.2, sigma=0.3), [0.0, 0.5, 0.8]), ("dense",))]
+    run = a.with_momentum(a.DPFedAvg)(eta=0.2, C=2.0, sigma=0.3, momentum=[0.0, 0.5, 0.8])
+    return [(a.Simulation(run), ("dense",))]
 
 
 def average_cases(a: Zoo) -> Cases:
     ratio = [1.0, 0.5, 0.9]
-    return [(a.WeightedAverage(a.FedAvg(0.2, sigma=0.3), ratio, start), ("dense",)) for start in (False, True)]
+    run = a.Simulation(a.DPFedAvg(eta=0.2, C=2.0, sigma=0.3))
+    return [(a.WeightedAverage(run, ratio, start), ("dense",)) for start in (False, True)]
 
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
-FEDAVG: Place = "algorithms.fedavg", ("FedAvg",), fedavg_cases
 SCAFFNEW: Place = "descriptions.scaffnew", ("DPScaffNew", "ScaffNew", "UnclippedScaffNew"), scaffnew_cases
-BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
+SIMULATION: Place = (
+    "algorithms.batched",
+    ("Simulation",),
+    lambda a: fedavg_cases(a) + averaging_cases(a) + scaffnew_cases(a) + error_feedback_cases(a),
+)
 
 
-def bounded(factor: str, normalised: str = "Normalise") -> str:
-    """The same with a multiple of the threshold, and other updates normalised than should be."""
-    level = "self.bounding.level(context)"
-    kind = f"type(self.bounding).__name__ == {normalised!r}"
-    both = f"phase.bounded_combine(cohort / r, {factor} * {level}, {kind})"
-    return f"({both} if {level} is not None else phase.combine(cohort / r))"
+def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> Any:
+    """The update, clipped or normalised to this threshold; with the other of both if swapped."""
+    return o.clip(u, threshold) if a.clips != swapped else o.stretch(u, threshold)
+
+
+FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "threshold E C for C": {"bound": lambda a, o, u, _: bounded(a, o, u, a.local_steps * a.threshold)},
+    "clipping and normalising swapped": {"bound": lambda a, o, u, _: bounded(a, o, u, a.threshold, True)},
+    "divisor |S| for r": {"divisor": over_cohort},
+    "divisor n for r": {"divisor": lambda a, o, members: o.n},
+    "sum for mean": {"divisor": lambda a, o, members: 1.0},
+    "everybody takes part": {"members": lambda a, o: o.everyone},
+    "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
+    "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
+    "noise whatever the cohort": {"noise": server_noise},
+    "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
+    "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
+    "noise not multiplied by beta": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) / a.global_step},
+    "noise subtracted": {"noise": lambda a, o, members: -DPFedAvg.noise(a, o, members)},
+    "noise on one coordinate": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) * (np.arange(o.d) == 0)},
+    "one noise for all replicates": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members)[:1]},
+    "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
+    "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
+    "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},
+    "E - 1 local steps": {"steps": lambda a, o: max(1, a.local_steps - 1)},
+    "E + 1 local steps": {"steps": lambda a, o: a.local_steps + 1},
+    "local steps with beta": {
+        "local": lambda a, o, w, i: o.descend(w, i, a.global_step, a.local_steps, PlainGradient(o, i))
+    },
+    "model difference, not update": {"update": lambda a, o, w, y: w - y},
+}
+"""Parts of the round of DP-FedAvg, replaced."""
+
+
+def share(o: Any) -> Any:
+    """The cohort's number of members over the expected one."""
+    return o.count(o.cohort) / o.expected
 
 
 ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("threshold E C for C", FEDAVG, BOUNDED, bounded("self.local_steps")),
-    ("divisor |S| for r", FEDAVG, "cohort / r)", "cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1))"),
-    ("divisor n for r", FEDAVG, "cohort / r)", "cohort / context.problem.n)"),
-    ("sum for mean", FEDAVG, "cohort / r)", "cohort)"),
-    ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)"),
-    ("variance for deviation", FEDAVG, "context.per_replicate(self.sigma)", "context.per_replicate(self.sigma) ** 2"),
-    ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
-    ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
-    ("noise r times too small", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "xp.sqrt(cohort.sum(axis=1)) / r"),
-    ("noise placements swapped", FEDAVG, 'self.noise == "per-client"', 'self.noise == "average"'),
-    ("noise not multiplied by beta", FEDAVG, "beta[:, None] * (signal + noise)", "beta[:, None] * signal - noise"),
-    ("noise subtracted", FEDAVG, "(signal + noise)", "(signal - noise)"),
-    ("noise of another round", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, k + 1, 1"),
-    ("one noise for all replicates", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0][:1]"),
-    ("noise on one coordinate", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(w.shape[1]) == 0)"),
-    ("global step ignored", FEDAVG, "eta if self.global_step is None", "eta if True"),
-    ("schedule frozen", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, 0)"),
-    ("schedule one round late", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, max(k - 1, 0))"),
-    ("E - 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, max(1, self.local_steps - 1))"),
-    ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
-    ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
-    ("clipping and normalising swapped", FEDAVG, BOUNDED, bounded("1.0", normalised="Clip")),
-    ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
-    ("ascent", FEDAVG, "return w - beta", "return w + beta"),
-    ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
-    ("clients weighted by their number", FEDAVG, "cohort / r)", "cohort * xp.arange(cohort.shape[1]) / r)"),
+    ("noise of another round", SIMULATION, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
+    ("one noise for all replicates", SIMULATION, "else normals[0])", "else normals[0][:1])"),
+    ("noise on one coordinate", SIMULATION, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
+    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
+    ("schedule one round late", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), max(k - 1, 0))"),
+    ("the cohort of the first round", SIMULATION, "sample(self._context, self._k)", "sample(self._context, 0)"),
+    ("the mean of all clients", SIMULATION, "combine(self._xp.ascontiguousarray(values), members.counts)",
+     "combine(self._xp.ascontiguousarray(values), 1.0 + 0.0 * members.counts)"),
     ("h with the wrong sign", SCAFFNEW, "(g - h)", "(g + h)"),
     ("no control variates", SCAFFNEW, "(g - h)", "g"),
     ("first client for all", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "messages[0]"),
@@ -180,37 +236,58 @@ COHORT_FAULTS = [
     ("members of another replicate", COHORT, "xp.ascontiguousarray(order.T)", "xp.ascontiguousarray(order[::-1].T)"),
 ]  # fmt: skip
 
-TWO_SIDED: Place = "algorithms.fedavg_two_stepsizes", ("TwoSidedFedAvg",), two_sided_cases
-MODELS: Place = "algorithms.model_clipping", ("ModelClippedFedAvg",), model_clipping_cases
+_TWO_SIDED = ("DPTwoSidedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg")
+TWO_SIDED: Place = "descriptions.two_step_sizes", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
+AVERAGING: Place = "descriptions.averaging", (*_TWO_SIDED, "Scaffold"), averaging_cases
+LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
 EF: Place = (
     "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
 )  # fmt: skip
 DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
-SCAFFOLD: Place = "algorithms.scaffold", ("Scaffold",), scaffold_cases
-MOMENTUM: Place = "algorithms.momentum", ("ServerMomentum",), momentum_cases
+SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
+RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
+MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
 NEW_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("clip after the noise", TWO_SIDED, "(signal + noise), r", "Clip(self.threshold or 9)(context, signal + noise), r"),
-    ("divisor is not |P_t|", TWO_SIDED, "total = counts.sum(axis=0)", "total = len(counts) + 0.0 * counts.sum(axis=0)"),
-    ("counts ignored", TWO_SIDED, "((counts / total).T)", "(((counts > 0.0) / total).T)"),
-    ("one noise for each client", TWO_SIDED, "* somebody / xp", "* (counts**2 / total).sum(axis=0) ** 0.5 / xp"),
-    ("noise divided by |P_t|", TWO_SIDED, "somebody / xp.sqrt(total)", "somebody / total"),
-    ("noise where nobody takes part", TWO_SIDED, "* somebody / xp", "/ xp"),
-    ("noise not multiplied by eta_g", TWO_SIDED, "[:, None] * (signal + noise)", "[:, None] * signal + noise"),
-    ("noise on one coordinate", TWO_SIDED, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(sent.shape[2]) < 1)"),
-    ("all gradients at the server's vector", TWO_SIDED, "x[None] - step[:, None] * total", "x[None] + 0.0 * total"),
-    ("one gradient error for all steps", TWO_SIDED, "members, k, q)", "members, k, 0)"),
-    ("Q - 1 steps", TWO_SIDED, "in range(steps)", "in range(max(1, steps - 1))"),
-    ("ascent", TWO_SIDED, "return -step[:, None]", "return step[:, None]"),
-    ("difference clipped", MODELS, "(self.threshold)(context, sent)", "(self.threshold)(context, sent - x) + x"),
-    (
-        "nobody sends the origin",
-        MODELS,
-        "context.engine.xp.where(somebody[:, None], signal + noise, x)",
-        "signal + noise",
-    ),
-    ("noise forgotten", MODELS, "counts, self.sigma, k)", "counts, 0.0, k)"),
-    ("models added to the server's", MODELS, "signal + noise, x)", "x + signal + noise, x)"),
+    ("clip after the noise", AVERAGING, "self.after(o, total / self.divisor(o, members)) + self.noise(o, members)",
+     "self.bound(o, self.after(o, total / self.divisor(o, members)) + self.noise(o, members), updates)"),
+    ("noise not multiplied by eta_g", AVERAGING, "+ self.noise(o, members)",
+     "+ self.noise(o, members) / self.global_step"),
+    ("global step ignored", AVERAGING, "self.sign * self.global_step * step", "self.sign * step"),
+    ("counts ignored", SIMULATION, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
+    ("one noise for each client", SIMULATION, "number = members.number\n",
+     "number = members.number if members.counts is None else (members.counts**2).sum(axis=1)[:, None]\n"),
+    ("noise divided by |P_t|", SIMULATION, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
+    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)",
+     "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
+    ("all gradients at the server's vector", SIMULATION,
+     "for _ in range(int(steps)):\n            y = y - step * direction(y)",
+     "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
+    ("Q - 1 steps", SIMULATION, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
+    ("ascent", SIMULATION, "y = y - step * direction(y)", "y = y + step * direction(y)"),
+    ("one gradient error for all steps", SIMULATION, "self._next(GRADIENT)", "0"),
+    ("control variates of another replicate", SIMULATION, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
+    ("short vectors stretched", LENGTHS, "(0.0 if normalise else threshold)", "0.0"),
+    ("threshold ignored", LENGTHS, "(0.0 if normalise else threshold)", "(0.0 if normalise else 1e9 * threshold)"),
+    ("clipped to half the threshold", LENGTHS, "xp.where(over, threshold / xp", "xp.where(over, 0.5 * threshold / xp"),
+    ("divisor is not |P_t|", TWO_SIDED, "return over_cohort(self, o, members)", "return o.expected"),
+    ("noise missing", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / o.expected", "o.zero"),
+    ("difference clipped", TWO_SIDED, """return y
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.clip(u, self.threshold)
+""", """return w + o.clip(y - w, self.threshold)
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return u
+"""),
+    ("nobody sends the origin", TWO_SIDED, "o.when(o.count(o.cohort) > 0, lambda: step, lambda: w)", "step"),
+    ("noise forgotten", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / self.divisor(o, members)", "o.zero"),
+    ("models added to the server's", TWO_SIDED, "lambda: step, lambda: w", "lambda: w + step, lambda: w"),
+    ("divisor R", RECORD_LEVEL, "return self.share * o.records(i)", "return o.records(i)"),
+    ("divisor floor(sR)", RECORD_LEVEL, "return self.share * o.records(i)", "return b"),
+    ("sensitivity C", RECORD_LEVEL, "self.relation_factor * self.threshold", "self.threshold"),
+    ("noise not divided by b", RECORD_LEVEL, "self.threshold / self.size(o, i, b)", "self.threshold"),
     ("bounded after the noise", EF, DP_SGD_NOISE,
      "def step(self, o, members, updates):\n"
      "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
@@ -231,23 +308,20 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
      "        return self.move(o, w, self.direction(o, old)), (estimate, memories)\n        return "),
     ("server normalisation forgotten", EF, "return o.stretch(estimate, 1)", "return estimate"),
     ("gradients sent, not differences", EF, "return g - memory", "return g"),
-    ("control variates with the wrong sign", SCAFFOLD, "k, state.c[None] - old)", "k, old - state.c[None])"),
-    ("c divided by |C_t|", SCAFFOLD, "(new - old).sum(axis=0) / n", "(new - old).mean(axis=0)"),
-    ("c_i without c", SCAFFOLD, "old - state.c[None] - sent", "old - sent"),
-    ("c_i with the wrong sign of y - x", SCAFFOLD, "state.c[None] - sent /", "state.c[None] + sent /"),
-    ("c_i without K", SCAFFOLD, "sent / (K * eta", "sent / (eta"),
-    ("c never moves", SCAFFOLD, "state.c + (new - old)", "state.c + 0.0 * (new - old)"),
-    ("one draw in a warm round", SCAFFOLD, "for j in range(K)) / K", "for j in range(1))"),
-    ("warm cohort ignored", SCAFFOLD, "(self.warm_cohort or self.cohort) if warm", "self.cohort if warm"),
-    ("one warm round short", SCAFFOLD, "warm = k < self.warm_start", "warm = k < self.warm_start - 1"),
-    ("control variates of another replicate", SCAFFOLD, "c_i[members, replicate] = new",
-     "c_i[members, 0 * replicate] = new"),
-    ("global step ignored", SCAFFOLD, "step_at(self.global_step, k))", "1.0)"),
-    ("momentum with the wrong sign", MOMENTUM, "velocity + (w - proposed)", "velocity - (w - proposed)"),
-    ("momentum of the parameters", MOMENTUM, "* velocity + (w", "* w + (w"),
-    ("damped steps", MOMENTUM, "(w - proposed)", "0.9 * (w - proposed)"),
-    ("velocity lost", MOMENTUM, "(w - velocity, velocity)", "(w - velocity, w - proposed)"),
-    ("first replicate's momentum for all", MOMENTUM, "(self.momentum)[:, None]", "(self.momentum)[:1, None]"),
+    ("control variates with the wrong sign", SCAFFOLD, "return c - own", "return own - c"),
+    ("c divided by |C_t|", SCAFFOLD, "return 1 / o.n", "return 1 / o.count(self.members(o))"),
+    ("c_i without c", SCAFFOLD, "t.own - t.c + self", "t.own + self"),
+    ("c_i with the wrong sign of y - x", SCAFFOLD, "(t.w - t.y)", "(t.y - t.w)"),
+    ("c_i without K", SCAFFOLD, "(self.local_steps * self.local_step)", "self.local_step"),
+    ("c never moves", SCAFFOLD, "self.control_weight(o) * total", "0.0 * total"),
+    ("one draw in a warm round", SCAFFOLD, "for _ in range(self.steps(o))) / self.steps(o)", "for _ in range(1))"),
+    ("warm cohort ignored", SCAFFOLD, "self.warm_members(o, o.cohort) if self.is_warm(o) else o.cohort", "o.cohort"),
+    ("one warm round short", SCAFFOLD, "o.number < self.warm_start", "o.number < self.warm_start - 1"),
+    ("momentum with the wrong sign", MOMENTUM, "state + (w - a.move(o, w, step))", "state - (w - a.move(o, w, step))"),
+    ("momentum of the parameters", MOMENTUM, "* state + (w", "* w + (w"),
+    ("damped steps", MOMENTUM, "(w - a.move(o, w, step))", "0.9 * (w - a.move(o, w, step))"),
+    ("velocity lost", MOMENTUM, "return w - velocity, velocity", "return w - velocity, w - a.move(o, w, step)"),
+    ("first replicate's momentum for all", MOMENTUM, "a.momentum * state", "a.momentum[:1] * state"),
     ("ratio ignored", AVERAGE, "context.per_replicate(self.ratio) * state.total", "state.total"),
     ("the start is averaged", AVERAGE, "float(self.with_start)", "1.0"),
     ("the start is never averaged", AVERAGE, "float(self.with_start)", "0.0"),
@@ -255,9 +329,6 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("iterates one round late", AVERAGE, "server(inner) - state", "server(state.inner) - state"),
 ]  # fmt: skip
 
-SIMULATION: Place = (
-    "algorithms.batched", ("Simulation",), lambda a: scaffnew_cases(a) + error_feedback_cases(a)
-)  # fmt: skip
 ORACLES: Place = "algorithms.gradients", ("NoisyGradient", "RecordGradient"), gradient_cases
 PART_FAULTS: list[tuple[str, Place, str, str]] = [
     ("short vectors stretched", SIMULATION, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
@@ -266,7 +337,6 @@ PART_FAULTS: list[tuple[str, Place, str, str]] = [
     ("alpha twice", SIMULATION, "total = alpha + self", "total = 2.0 * alpha + self"),
     ("smoothed and scaled by alpha", SIMULATION, "there, 1.0 / self", "there, alpha / self"),
     ("divisor n", SIMULATION, "return self._cohort.divisor(self.n)", "return float(self.n)"),
-    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
     ("divisor floor(sR)", ORACLES, "self.share * kernels.records", "self._count(kernels.records)"),
     ("divisor R", ORACLES, "self.share * kernels.records", "1.0 * kernels.records"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),

@@ -6,7 +6,6 @@ sound one. ``a`` has the package's algorithms, operators and oracles as attribut
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Callable
@@ -19,9 +18,18 @@ from oracles.families import Transformed
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
+from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.error_feedback import DPNormSGD, ErrorFeedback, InformedClip21, InformedNormEC
-from dpfl_theory.descriptions.fedavg import DPNormFedAvg, server_noise
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.descriptions.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
 from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -29,7 +37,11 @@ from dpfl_theory.problems.quadratic import from_matrices
 
 Zoo = Any
 ROUNDS, REPLICATES, SEED = 7, 3, 8
-DESCRIBED = (ScaffNew, DPScaffNew, UnclippedScaffNew, InformedClip21, InformedNormEC, DPNormSGD)
+DESCRIBED = (
+    *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
+    *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
+    *(Scaffold, DPScaffold, RecordLevelFedAvg, InformedClip21, InformedNormEC, DPNormSGD),
+)
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
 OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE else z)
@@ -38,7 +50,7 @@ OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE els
 
 def zoo(**faulty: type) -> Zoo:
     """All public names of the algorithms' package and descriptions of algorithms, some of them replaced."""
-    described = {kind.__name__: kind for kind in DESCRIBED}
+    described = {**{kind.__name__: kind for kind in DESCRIBED}, "with_momentum": with_momentum}
     return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **described, **faulty})
 
 
@@ -93,15 +105,15 @@ def scaffold_without_control_variates_is_fedavg(a: Zoo) -> list[str]:
     """noble2022 Section 3.3: c_i = 0 throughout gives (DP-)FedAvg, for every gradient oracle and cohort."""
 
     class Held(a.Scaffold):  # type: ignore[misc, name-defined]
-        def round(self, context: Any, state: Any, k: int) -> Any:
-            return super().round(context, dataclasses.replace(state, c=0.0 * state.c, c_i=0.0 * state.c_i), k)
+        def round(self, o: Any, w: Any, state: Any) -> Any:
+            return super().round(o, w, tuple(0.0 * part for part in state))
 
     wrong = []
     oracles = (FullGradient(), NoisyGradient(0.3), RecordGradient(0.5, 0.6, 0.5))
     for cohort, gradient in itertools.product(COHORTS[:2], oracles):
         problem = problem_of("logistic")
-        plain = a.TwoSidedFedAvg(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
-        held = Held(0.4, 1.3, 3, cohort=cohort, gradient=gradient)
+        plain = a.Simulation(a.TwoSidedFedAvg(eta_l=0.4, eta_g=1.3, Q=3), cohort, gradient)
+        held = a.Simulation(Held(eta_l=0.4, eta_g=1.3, K=3), cohort, gradient)
         wrong += same(f"{cohort.scheme}, {gradient}: x", run(held, problem).servers, run(plain, problem).servers)
     return wrong
 
@@ -110,9 +122,10 @@ def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
     """All clients equal and all taking part: c_i = c in every round, though neither is zero."""
     matrix = np.diag([1.0, 0.5, 0.1])
     problem = from_matrices(np.tile(matrix, (4, 1, 1)), np.tile([1.0, -2.0, 0.5], (4, 1)))
-    scaffold = run(a.Scaffold(0.5, 1.2, 3), problem)
-    wrong = same("x", scaffold.servers, run(a.TwoSidedFedAvg(0.5, 1.2, 3), problem).servers)
-    if float(np.max(np.abs(scaffold.states[1].c))) < 0.1:
+    scaffold = run(a.Simulation(a.Scaffold(eta_l=0.5, eta_g=1.2, K=3)), problem)
+    fedavg = run(a.Simulation(a.TwoSidedFedAvg(eta_l=0.5, eta_g=1.2, Q=3)), problem)
+    wrong = same("x", scaffold.servers, fedavg.servers)
+    if float(np.max(np.abs(scaffold.states[1].inner[0]))) < 0.1:
         wrong.append("the control variates are zero")
     return wrong
 
@@ -138,8 +151,10 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
     for cohort, name in itertools.product(COHORTS, ("low-rank", "logistic")):
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
-        expected = run(a.FedAvg(eta, 4, beta, a.Clip(C), cohort, sigma), problem).servers
-        two_sided = a.TwoSidedFedAvg(eta, beta / eta, 4, eta * C, eta * math.sqrt(r) * sigma, cohort)
+        fedavg = a.Simulation(a.DPFedAvg(eta=eta, E=4, beta=beta, C=C, sigma=sigma), cohort)
+        expected = run(fedavg, problem).servers
+        private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
+        two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=beta / eta, Q=4, **private), cohort)
         wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
     return wrong
 
@@ -147,12 +162,12 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
 def models_that_are_not_clipped_are_averaged(a: Zoo) -> list[str]:
     """Beyond every model's length, model clipping is FedAvg with eta_g = 1, in average and noise."""
     wrong = []
-    for cohort in (*COHORTS, Cohort("poisson", 1.2)):
+    for cohort in COHORTS:
         clipped, plain = (
-            run(algorithm, problem_of("dense")).servers
-            for algorithm in (
-                a.ModelClippedFedAvg(0.3, 1e6, 3, 0.4, cohort),
-                a.TwoSidedFedAvg(0.3, 1.0, 3, None, 0.4, cohort),
+            run(a.Simulation(one, cohort), problem_of("dense")).servers
+            for one in (
+                a.ModelClippedFedAvg(eta_l=0.3, Q=3, c=1e6, sigma=0.4),
+                a.UnclippedTwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=3, sigma=0.4),
             )
         )
         wrong += same(cohort.scheme, clipped, plain)
@@ -205,9 +220,11 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
 
 
 def no_momentum_is_the_algorithm(a: Zoo) -> list[str]:
-    inner = a.FedAvg(0.3, 2, None, a.Clip(2.0), Cohort("poisson", 2.5), 0.4)
+    values, cohort = {"eta": 0.3, "E": 2, "C": 2.0, "sigma": 0.4}, Cohort("poisson", 2.5)
+    found = a.Simulation(a.with_momentum(a.DPFedAvg)(**values, momentum=0.0), cohort)
     problem = problem_of("dense")
-    return same("m = 0", run(a.ServerMomentum(inner, 0.0), problem).servers, run(inner, problem).servers, 1e-13)
+    expected = a.Simulation(a.DPFedAvg(**values), cohort)
+    return same("m = 0", run(found, problem).servers, run(expected, problem).servers, 1e-13)
 
 
 def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
@@ -216,12 +233,14 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
     eta, m = 0.05, 0.7
     problem = constant_gradients()
     start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
-    found = play(a.ServerMomentum(a.FedAvg(eta), m), problem, ROUNDS, start, SEED, engine=ARRAY).servers
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = play(heavy, problem, ROUNDS, start, SEED, engine=ARRAY).servers
     factor = np.array([sum((1.0 - m**j) / (1.0 - m) for j in range(1, K + 1)) for K in range(ROUNDS + 1)])
     g = np.array([problem.gradient(w) for w in start])
     wrong = same("constant gradient: w", found, start - eta * factor[:, None, None] * g, 1e-9)
     curved = from_matrices(np.array([[[2.0]]]), np.array([[3.0]]))
-    found = run(a.ServerMomentum(a.FedAvg(eta), m), curved, rounds=30).servers[:, :, 0] - 3.0
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = run(heavy, curved, rounds=30).servers[:, :, 0] - 3.0
     b = (1.0 + m - eta * 2.0) / 2.0
     one, two = b + np.emath.sqrt(b * b - m), b - np.emath.sqrt(b * b - m)
     k = np.arange(1.0, 32.0)[:, None]  # w_{-1} = w_0 is power 0 and power 1

@@ -10,27 +10,22 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ENGINES, PROBLEMS, STEPS, TRACES, disagreements, play, problem_of, starting_points
+from simulations import clip, fedavg, normalise
 
 from dpfl_theory.algorithms import (
-    Clip,
     Cohort,
-    FedAvg,
     FullGradient,
     Gradient,
-    ModelClippedFedAvg,
     NoisyGradient,
-    Normalise,
     RecordGradient,
-    Scaffold,
     Schedule,
-    ServerMomentum,
     Simulation,
     Tabulated,
-    TwoSidedFedAvg,
-    Unbounded,
     WeightedAverage,
 )
+from dpfl_theory.algorithms.local_updates import dense
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.error_feedback import (
     Clip21,
     DPNormSGD,
@@ -39,7 +34,15 @@ from dpfl_theory.descriptions.error_feedback import (
     InformedNormEC,
     NormEC,
 )
+from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold, all_users
+from dpfl_theory.descriptions.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
 
 COHORTS = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement", 4))
 GRADIENTS: dict[str, Gradient] = {
@@ -51,7 +54,13 @@ GRADIENTS: dict[str, Gradient] = {
     "records, all": RecordGradient(1.0, [0.1, 1.0, 5.0], 0.2),
 }
 WITH_RECORDS = ("huber", "logistic", "softmax", "unequal")
+PRIVATE = {"threshold": [0.1, 0.7, 5.0], "noise_multiplier": [0.5, 0.0, 2.0]}
 every_gradient = pytest.mark.parametrize("kind", GRADIENTS)
+
+
+def cohorts(kind: str) -> Sequence[Cohort]:
+    """Those in which a client may not be drawn twice, unless its local steps draw nothing."""
+    return COHORTS if kind == "full" else COHORTS[:3]
 
 
 def agree(algorithms: Sequence[Any], kind: str, rounds: int = 4) -> None:
@@ -67,21 +76,24 @@ def agree(algorithms: Sequence[Any], kind: str, rounds: int = 4) -> None:
 def test_two_sided_fedavg(kind: str) -> None:
     """zhang2021 Algorithms 1 to 3; constant steps, schedules and tables, for all replicates and for each."""
     steps = ((0.3, 1.0), ([0.3, 0.2, 0.1], Schedule([1.5, 1.0, 0.5], 0.8)), (Tabulated([0.1, 0.3, 0.2, 0.4, 0.1]), 2.0))
-    cases = itertools.product(COHORTS, (None, [0.2, 1.0, 0.5]), (1, 3))
-    agree(
-        [
-            TwoSidedFedAvg(*steps[j % 3], Q, c, [0.1, 0.0, 0.4] if j % 4 else 0.0, cohort, GRADIENTS[kind])
-            for j, (cohort, c, Q) in enumerate(cases)
-        ],
-        kind,
-    )
+    runs = (TwoSidedFedAvg(), UnclippedTwoSidedFedAvg(), DPTwoSidedFedAvg(threshold=[0.2, 1.0, 0.5]))
+    found = []
+    for j, (cohort, run, Q) in enumerate(itertools.product(cohorts(kind), runs, (1, 3))):
+        eta_l, eta_g = steps[j % 3]
+        noise = {"sigma": [0.1, 0.0, 0.4] if j % 4 else 0.0} if "sigma" in run.parameters else {}
+        run = run.with_values(local_step=eta_l, global_step=eta_g, local_steps=Q, **noise)
+        found.append(Simulation(run, cohort, GRADIENTS[kind]))
+    agree(found, kind)
 
 
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_model_clipping(kind: str) -> None:
-    cases = itertools.product(COHORTS, ([0.5, 2.0, 5.0], 1.0), (1, 3))
-    agree([ModelClippedFedAvg([0.3, 0.2, 0.1], c, Q, 0.2, cohort, GRADIENTS[kind]) for cohort, c, Q in cases], kind)
+    found = []
+    for cohort, c, Q in itertools.product(cohorts(kind), ([0.5, 2.0, 5.0], 1.0), (1, 3)):
+        run = ModelClippedFedAvg(eta_l=[0.3, 0.2, 0.1], Q=Q, c=c, sigma=0.2)
+        found.append(Simulation(run, cohort, GRADIENTS[kind]))
+    agree(found, kind)
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -114,15 +126,30 @@ def test_error_feedback(kind: str) -> None:
 @every_gradient
 def test_scaffold(kind: str) -> None:
     """noble2022 Algorithm 1: server's and users' control variates, too; cold and warm starts."""
-    starts = ((0, None), (1, Cohort()), (2, None), (2, Cohort("fixed", 3)))
-    cases = itertools.product(COHORTS[:2], starts, (1, 3))
     agree(
-        [
-            Scaffold(Schedule([0.3, 0.1, 0.2], 0.9), 1.5, K, cohort, GRADIENTS[kind], *warm)
-            for cohort, warm, K in cases
-        ],
-        kind,
-    )  # fmt: skip
+        [Simulation(scaffold(Scaffold(), *case), cohort, GRADIENTS[kind]) for cohort, *case in scaffold_cases()], kind
+    )
+
+
+def scaffold_cases() -> list[tuple[Any, ...]]:
+    """Cohorts, numbers of warm rounds, whether all users take part in these, and numbers of local steps."""
+    starts = ((0, False), (1, True), (2, False), (2, True))
+    return [(cohort, *start, K) for cohort, start, K in itertools.product(COHORTS[:2], starts, (1, 3))]
+
+
+def scaffold(run: Any, warm_start: int, everyone: bool, K: int) -> Any:
+    steps = {"local_step": Schedule([0.3, 0.1, 0.2], 0.9), "global_step": 1.5, "local_steps": K}
+    return run.replaced(**({"warm_members": all_users} if everyone else {})).with_values(**steps, warm_start=warm_start)
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize("share", [0.5, 1.0])
+def test_protected_records(share: float) -> None:
+    """noble2022 Algorithms 1 and 2, whose sums of records are divided by their number."""
+    found = [Simulation(scaffold(DPScaffold(**PRIVATE, s=share), *case), cohort) for cohort, *case in scaffold_cases()]
+    steps = {"eta_l": [0.3, 0.2, 0.1], "eta_g": 1.5, "K": 2}
+    found += [Simulation(RecordLevelFedAvg(**steps, **PRIVATE, s=share), cohort) for cohort in COHORTS[:3]]
+    agree(found, "records")
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -135,25 +162,27 @@ def test_scaffnew_with_any_gradient(kind: str) -> None:
 
 def test_fedavg_with_clients_drawn_repeatedly() -> None:
     repeated = Cohort("with-replacement", 4)
-    cases = itertools.product((Unbounded(), Clip(1.5), Normalise(1.5)), ("per-client", "average"))
-    agree([FedAvg(0.3, 2, 0.2, bounding, repeated, 0.3, noise) for bounding, noise in cases], "full")
+    cases = itertools.product((None, clip(1.5), normalise(1.5)), ("per-client", "average"))
+    agree([fedavg(0.3, 2, 0.2, bound, repeated, 0.3, noise) for bound, noise in cases], "full")
 
 
 def test_server_momentum() -> None:
-    inner = [
-        FedAvg(Schedule(0.2, 0.9), 2, None, Clip(1.0), Cohort("poisson", 1.5), 0.3),
-        TwoSidedFedAvg(0.2, 1.5, 2, 0.7, 0.2, Cohort("with-replacement", 3), GRADIENTS["noisy"]),
-        ModelClippedFedAvg(0.2, 2.0, 2, 0.1, Cohort("fixed", 3)),
-    ]
-    agree([ServerMomentum(algorithm, m) for algorithm in inner for m in (0.8, [0.0, 0.5, 0.9])], "full")
+    poisson, twice, noisy = Cohort("poisson", 1.5), Cohort("with-replacement", 3), GRADIENTS["noisy"]
+    two = with_momentum(DPTwoSidedFedAvg)(eta_l=0.2, eta_g=1.5, Q=2, c=0.7, sigma=0.2)
+    models = with_momentum(ModelClippedFedAvg)(eta_l=0.2, Q=2, c=2.0, sigma=0.1)
+    for m in (0.8, [0.0, 0.5, 0.9]):
+        agree([fedavg(Schedule(0.2, 0.9), 2, None, clip(1.0), poisson, 0.3, momentum=m)], "full")
+        agree([Simulation(two.with_values(momentum=m), Cohort("fixed", 2), noisy)], "full")
+        agree([Simulation(two.with_values(momentum=m), twice)], "full")
+        agree([Simulation(models.with_values(momentum=m), Cohort("fixed", 3))], "full")
 
 
 def test_weighted_averages() -> None:
     inner = [
-        FedAvg(0.3, 2),
+        fedavg(0.3, 2),
         Simulation(DPScaffNew(eta=0.3, p=0.5, C=0.8, sigma=0.2)),
-        Scaffold(0.3, warm_start=1),
-        ServerMomentum(FedAvg(0.2), 0.8),
+        Simulation(Scaffold(eta_l=0.3, eta_g=1.0, K=1).with_values(warm_start=1)),
+        fedavg(0.2, momentum=0.8),
     ]
     agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
     agree([WeightedAverage(algorithm, [0.5, 0.9, 1.0], with_start=True) for algorithm in inner], "full")
@@ -162,24 +191,24 @@ def test_weighted_averages() -> None:
 def test_the_comparison_reaches_what_it_is_for() -> None:
     """Some messages are bounded, some are not; some clients are drawn twice, and at least once no client takes part."""
     problem, start = problem_of("huber"), starting_points(problem_of("huber"), 3)
-    counts = {}
+    counts, plain = {}, TwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=1)
     for cohort in COHORTS[2:]:
-        context = play(TwoSidedFedAvg(0.3, cohort=cohort), problem, 1, start, 11, 4).context
+        context = play(Simulation(plain, cohort), problem, 1, start, 11, 4).context
         counts[cohort.scheme] = np.array([cohort.members(context, k)[1] for k in range(4)])
     assert counts["poisson"].sum(axis=1).min() == 0.0
     assert counts["with-replacement"].max() >= 2.0
 
     def lengths(algorithm: Any) -> np.ndarray:
         runs = [play(algorithm, problem_of(name), 4, starting_points(problem_of(name), 3), 11, 4) for name in PROBLEMS]
-        return np.array([[np.linalg.norm(h.messages, axis=2) for h in run.rounds] for run in runs])
+        return np.array([[np.linalg.norm(dense(h.messages), axis=2) for h in run.rounds] for run in runs])
 
     for found, threshold in (
-        (lengths(TwoSidedFedAvg(0.3, 1.0, 3)), [0.2, 1.0, 0.5]),
+        (lengths(Simulation(plain.with_values(local_steps=3))), [0.2, 1.0, 0.5]),
         (lengths(Simulation(Clip21(gamma=0.3, tau=1e9, sigma=0.0))), [0.15, 0.4, 1.0]),
     ):
         clipped = np.mean(found > np.array(threshold), axis=(0, 1, 2))
         assert np.all((clipped > 0.03) & (clipped < 0.97)), clipped
-    with_records = play(TwoSidedFedAvg(0.3, gradient=RecordGradient(0.5, 0.7)), problem, 1, start, 11, 4)
+    with_records = play(Simulation(plain, gradient=RecordGradient(0.5, 0.7)), problem, 1, start, 11, 4)
     records = problem.data.x  # type: ignore[attr-defined]
     assert 0.05 < np.mean(0.5 * np.linalg.norm(records, axis=1) > 0.7) < 0.95
     assert with_records.rounds[0].messages.shape == (6, 3, problem.d)

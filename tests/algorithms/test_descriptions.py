@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from laws.test_algorithm_laws import CASES
 from oracles.compare import problem_of
+from simulations import fedavg
 
 from dpfl_theory.algorithms import (
     Clip,
     Cohort,
-    FedAvg,
     FullGradient,
     ModelClippedFedAvg,
     NoisyGradient,
@@ -22,7 +22,6 @@ from dpfl_theory.algorithms import (
     RecordGradient,
     Scaffold,
     Schedule,
-    ServerMomentum,
     Simulation,
     SmoothedNormalise,
     Tabulated,
@@ -31,8 +30,10 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
+from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, NormEC
 from dpfl_theory.descriptions.scaffnew import ScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold as DescribedScaffold
 from dpfl_theory.errors import InputError
 
 
@@ -45,7 +46,7 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     if isinstance(algorithm, Simulation):
         assert described["algorithm"] == cls.name
         for attribute, p in cls.parameters.items():
-            assert described[p.symbol] == getattr(algorithm.run, attribute)
+            assert described[p.symbol] == getattr(algorithm.run.with_defaults(), attribute)
         assert described["cohort"] == algorithm.cohort.describe()
         full = isinstance(algorithm.gradient, FullGradient)
         assert full or described.items() >= json.loads(json.dumps(algorithm.gradient.describe())).items()
@@ -92,20 +93,28 @@ WRONG: list[tuple[Any, str]] = [
         "the number of warm rounds is -1: a whole number of at least 0 is needed",
     ),
     (
-        lambda: ServerMomentum(Scaffold(0.1)),
-        "Scaffold keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
+        lambda: with_momentum(DescribedScaffold),
+        "scaffold keeps a state in addition to the server's vector: give an algorithm without one",
     ),
-    (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
+    (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: it must lie in [0, 1)"),
+    (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: it must lie in [0, 1)"),
+    (lambda: Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
     (
-        lambda: ServerMomentum(FedAvg(0.1), 1.0),
-        "the momentum is 1.0: it must lie below 1, or the sum of the steps diverges",
+        lambda: Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
+        f"the noise of the average is -2: {NOT_NEGATIVE}",
     ),
-    (lambda: WeightedAverage(FedAvg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
     (
-        lambda: WeightedAverage(FedAvg(0.1), 1.1),
+        lambda: Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
+        f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
+    ),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
+    (lambda: WeightedAverage(fedavg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
+    (
+        lambda: WeightedAverage(fedavg(0.1), 1.1),
         "the ratio of the weights is 1.1: it must lie in (0, 1], or later weights fall",
     ),
-    (lambda: WeightedAverage(FedAvg(0.1), 1.0, 1), "with_start is 1: give true or false"),
+    (lambda: WeightedAverage(fedavg(0.1), 1.0, 1), "with_start is 1: give true or false"),
 ]
 
 
@@ -127,22 +136,11 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
         (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
         (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
         (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
-        (Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
-        (
-            Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
-            f"the noise of the average is -2: {NOT_NEGATIVE}",
-        ),
         (Simulation(DPNormSGD(gamma=0.1, alpha=[1.0, 2.0], sigma=0.0)), f"the smoothing {COUNT}"),
-        (Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
-        (
-            Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
-            f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
-        ),
         (
             Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=[1.0, 2.0])),
             f"the share of the first gradients in the memories {COUNT}",
         ),
-        (Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
         (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
         (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
         (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
@@ -150,8 +148,8 @@ KNOWN = "SCAFFOLD's averages are over a cohort of known size: choose fixed or fu
             Simulation(ScaffNew(eta=0.1, p=1.0), gradient=RecordGradient()),
             "problem 'random quadratic, condition 10' has no records: ",
         ),
-        (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
-        (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
+        (fedavg(0.1, momentum=[0.1, 0.2]), f"the server momentum {COUNT}"),
+        (fedavg([0.1, 0.2], momentum=0.8), f"the local step {COUNT}"),
         (WeightedAverage(Simulation(ScaffNew(eta=[0.1, 0.2], p=1.0))), f"the step {COUNT}"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",

@@ -184,7 +184,7 @@ def test_the_description_is_plain_data() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any], sentence: str) -> None:
-    algorithm = Simulation(DPScaffNew(**{"eta": 0.1, "p": 1.0, "C": 1.0, "sigma": 0.0, **arguments}))
+    run = DPScaffNew(**{"eta": 0.1, "p": 1.0, "C": 1.0, "sigma": 0.0, **arguments})
     with pytest.raises(InputError) as caught:
-        simulate(algorithm, problem_of("dense"), 1, 3, device="cpu")
+        simulate(run, problem_of("dense"), 1, 3, device="cpu")
     assert str(caught.value) == sentence

@@ -6,7 +6,7 @@ noticed by oracles and laws in tests/mutants; here the question is what a change
 
 from __future__ import annotations
 
-from algorithms.faults import BOUNDED, BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, TWO_SIDED, bounded
+from algorithms.faults import BOUNDED, BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, bounded
 from checks.test_rounds import FAULTS as ROUNDS
 from mutants.test_algorithm_mutants import RECORD_FAULTS, RECORD_SUMS
 
@@ -21,9 +21,8 @@ MORE = [
     ("noise missing", EF, "if noisy(self.sigma)", "if False"),
     ("noise not remembered", EF, "state.v_i + beta * sent, v)", "state.v_i + beta * sent, v - beta * noise)"),
     ("memories never move", EF, "state.v_i + beta * sent, v)", "state.v_i, v)"),
-    ("controls not updated", SCAFFOLD, ".sum(axis=0) / n, c_i)", ".sum(axis=0) / n, state.c_i)"),
-    ("no control variates", SCAFFOLD, "k, state.c[None] - old)", "k, 0.0 * old)"),
-    ("noise missing", TWO_SIDED, "if noisy(sigma)", "if False"),
+    ("controls not updated", SCAFFOLD, "* total, self.keep(o, own, trained)", "* total, own"),
+    ("no control variates", SCAFFOLD, "return c - own", "return o.zero"),
 ]
 
 CODE: dict[str, tuple[str, str, str]] = {
@@ -74,12 +73,12 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "scaffnew: noise on the average only",
     ),
     ("hou2023.observation3", "dp-fedavg, less noise: (tau, T) = (2, 24) against (1, 24)"): (
-        "fedavg_two_stepsizes: noise on one coordinate",
+        "batched: noise on one coordinate",
     ),
     ("hou2023.observation4", "dp-fedavg, smaller threshold: (tau, T) = (2, 24) against (1, 24)"): (
-        "fedavg_two_stepsizes: noise missing",
-        "fedavg_two_stepsizes: clip after the noise",
-        "fedavg_two_stepsizes: noise divided by |P_t|",
+        "two_step_sizes: noise missing",
+        "averaging: clip after the noise",
+        "batched: noise divided by |P_t|",
     ),
     ("hou2023.observation4", "dp-scaffnew, larger threshold: (tau, T) = (3, 24) against (2, 24)"): (
         "scaffnew: clip after the noise",
@@ -110,23 +109,24 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ("noble2022.corollaryC.1.repaired", "second display, one of four users, lagging, little noise"): (
         "scaffold: controls not updated",
         "scaffold: no control variates",
-        "fedavg_two_stepsizes: all gradients at the server's vector",
-        "fedavg_two_stepsizes: one gradient error for all steps",
-        "fedavg_two_stepsizes: Q - 1 steps",
-        "fedavg_two_stepsizes: ascent",
+        "batched: all gradients at the server's vector",
+        "batched: one gradient error for all steps",
+        "batched: Q - 1 steps",
+        "batched: ascent",
         "scaffold: control variates with the wrong sign",
         "scaffold: c_i without c",
         "scaffold: c_i with the wrong sign of y - x",
         "scaffold: c_i without K",
-        "scaffold: control variates of another replicate",
+        "batched: control variates of another replicate",
         "gradients: one error for all steps",
     ),
     ("noble2022.lemmaC.1", "last local step, all records, 50 dimensions"): (
-        "gradients: sensitivity C",
-        "gradients: noise not divided by sR",
-        "gradients: noise on one coordinate",
+        "record_level: sensitivity C",
+        "record_level: noise not divided by b",
     ),
-    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): ("scaffold: global step ignored",),
+    ("noble2022.theorem4.2.scaffold", "exponent of T where the term 'start' leads"): (
+        "averaging: global step ignored",
+    ),
     ("noble2022.theoremC.1.strongly-convex.repaired", "half of the users, with a ridge"): (
         "cohort: one client too many",
         "cohort: one cohort for all rounds",
@@ -168,10 +168,11 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "ef21: memory of noisy messages",
     ),
     ("zhang2021.claim2.1", "k = 5, started at the optimum"): (
-        "bounding: threshold ignored",
-        "model_clipping: difference clipped",
-        "model_clipping: models added to the server's",
-        "bounding: short vectors stretched",
+        "local_updates: threshold ignored",
+        "local_updates: clipped to half the threshold",
+        "local_updates: short vectors stretched",
+        "two_step_sizes: difference clipped",
+        "two_step_sizes: models added to the server's",
     ),
     ("zhang2021.eq13", "one round, four records of six at a time, half of them clipped, with a ridge"): (
         "linear_records: no ridge in the length",
@@ -190,7 +191,7 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
     ("zhang2021.eq20.repaired", "one round in two dimensions, privacy noise decides"): (
         "simulate: rounds 1 to K",
         "simulate: sums over one round more than divided by",
-        "fedavg_two_stepsizes: noise not multiplied by eta_g",
+        "averaging: noise not multiplied by eta_g",
     ),
     ("zhang2021.theorem3.1.repaired.sharpened", "identical clients, what is left of the start"): (
         "fedavg: global step ignored",
@@ -207,12 +208,15 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "dp_sgd: noise without gamma",
         "dp_sgd: schedule frozen",
         "fedavg: local steps with beta",
+        "gradients: noise not divided by sR",
+        "gradients: noise on one coordinate",
+        "gradients: sensitivity C",
         "fedavg: noise placements swapped",
         "fedavg: schedule frozen",
         "fedavg: schedule one round late",
         "linear_records: threshold of another replicate",
-        "model_clipping: nobody sends the origin",
-        "model_clipping: noise forgotten",
+        "two_step_sizes: nobody sends the origin",
+        "two_step_sizes: noise forgotten",
         "momentum: damped steps",
         "momentum: first replicate's momentum for all",
         "momentum: momentum of the parameters",
@@ -221,7 +225,7 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "scaffold: one draw in a warm round",
         "scaffold: one warm round short",
         "scaffold: warm cohort ignored",
-        "fedavg_two_stepsizes: noise where nobody takes part",
+        "batched: noise where nobody takes part",
     ),
     "noise with the same law": (
         "fedavg: noise of another round",
@@ -229,6 +233,8 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
     ),
     "what bounds leave room for": (
         "average: iterates one round late",
+        "bounding: short vectors stretched",
+        "bounding: threshold ignored",
         "average: the start is averaged",
         "average: the start is never averaged",
         "cohort: counts ignored",
@@ -242,11 +248,12 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "gradients: one noise for all steps",
         "gradients: records of the first round in all",
         "gradients: records of the first step in all",
+        "record_level: divisor R",
         "scaffnew: h moves in every round",
         "scaffnew: threshold times eta",
-        "fedavg_two_stepsizes: counts ignored",
-        "fedavg_two_stepsizes: divisor is not |P_t|",
-        "fedavg_two_stepsizes: one noise for each client",
+        "batched: counts ignored",
+        "two_step_sizes: divisor is not |P_t|",
+        "batched: one noise for each client",
     ),
 }
 """Why the smoke set does not notice a fault -> the faults."""

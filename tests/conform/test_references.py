@@ -8,16 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulations import clip, fedavg, normalise
 
-from dpfl_theory.algorithms import (
-    Clip,
-    Cohort,
-    FedAvg,
-    Normalise,
-    Scaffold,
-    Simulation,
-    TwoSidedFedAvg,
-)
+from dpfl_theory.algorithms import Cohort, Scaffold, Simulation, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
@@ -29,12 +22,12 @@ from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 
 ALGORITHMS: dict[str, Any] = {
-    "fedavg": lambda v: FedAvg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
-    "dp-fedavg": lambda v: FedAvg(
-        v["eta"], v["E"], v["beta"], Clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    "fedavg": lambda v: fedavg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
+    "dp-fedavg": lambda v: fedavg(
+        v["eta"], v["E"], v["beta"], clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
     ),
-    "dp-normfedavg": lambda v: FedAvg(
-        v["eta"], v["E"], v["beta"], Normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    "dp-normfedavg": lambda v: fedavg(
+        v["eta"], v["E"], v["beta"], normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
     ),
     "fedavg-two-sided": lambda v: TwoSidedFedAvg(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
     "dp-fedavg-two-sided": lambda v: TwoSidedFedAvg(

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
+from simulations import bound_of, fedavg
 
 from dpfl_theory import kernels
 from dpfl_theory.algorithms import (
     Cohort,
-    FedAvg,
     NoisyGradient,
     RecordGradient,
     Scaffold,
@@ -20,7 +20,6 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
@@ -168,7 +167,7 @@ def test_segments(gpu: Any) -> None:
 def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohort) -> None:
     """Quadratics, Huber, logistic and softmax: 40 rounds with noise, streamed observables included."""
     problem = problem_of(name)
-    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding_of(bounding, 0.5), scheme, 0.2)
+    algorithm = fedavg(0.4 / problem.constants.L_max, 3, None, bound_of(bounding, 0.5), scheme, 0.2)
     observe = ["suboptimality", "distance-squared", "unclipped-share", "weighted-excess", "snr", "cohort-size"]
     start = starting_points(problem, 5)
     cpu, cuda = (

@@ -31,23 +31,26 @@ from oracles.families import Transformed, dyadic, ragged
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import (
     Algorithm,
-    Clip,
     Cohort,
-    FedAvg,
-    ModelClippedFedAvg,
     NoisyGradient,
-    Normalise,
     RecordGradient,
-    Scaffold,
-    ServerMomentum,
-    TwoSidedFedAvg,
     WeightedAverage,
     simulate,
 )
 from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.averaging import with_momentum
 from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold, all_users
+from dpfl_theory.descriptions.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import random_quadratic
@@ -80,6 +83,10 @@ def _fedavg(build: Callable[..., Any], threshold: Unit | None = SLOPE, sigma: Un
     return Example(build, threshold, sigma, lambda cls, step: cls(step))
 
 
+def _bounded(build: Callable[..., Any]) -> Example:
+    return Example(build, SLOPE, SLOPE, lambda cls, step: Simulation(cls(eta=step, C=1e6, sigma=0.0)))
+
+
 def _two_sided(build: Callable[..., Any], threshold: Unit | None = LENGTH, sigma: Unit | None = LENGTH) -> Example:
     return Example(build, threshold, sigma, lambda cls, step: cls(step))
 
@@ -94,31 +101,122 @@ _ORIGIN = {
 }
 
 
-def _clipped_models(build: Callable[..., Any]) -> Example:
-    return Example(build, LENGTH, LENGTH, lambda cls, step: cls(step, 1e6), exempt=_ORIGIN)
+def _described(
+    values: Mapping[str, Any],
+    more: Callable[[float, float, float], Mapping[str, Any]],
+    threshold: Unit | None,
+    sigma: Unit | None,
+    single: Mapping[str, Any],
+    cohort: Cohort | None = None,
+    gradient: Callable[[float, float, float], Any] | None = None,
+    parts: Mapping[str, Any] | None = None,
+    **others: Any,
+) -> Example:
+    """The simulation of a description with these values and those that step, threshold and sigma give.
+
+    single: the values of one local step without noise and bounds. parts: replaced parts of the round.
+    """
+    cohort = cohort or Cohort()
+
+    def build(cls: Any, e: float, C: float, s: float) -> Any:
+        run = cls(local_step=e, **values, **more(e, C, s)).replaced(**(parts or {}))
+        return Simulation(run, cohort, *(() if gradient is None else (gradient(e, C, s),)))
+
+    def descent(cls: Any, step: float) -> Any:
+        whole = (Cohort(), RecordGradient()) if others.get("records") and cls.protects != "record" else ()
+        return Simulation(cls(local_step=step, **single), *whole)
+
+    return Example(build, threshold, sigma, descent, **others)
+
+
+def _private(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": C, "sigma": s}
+
+
+def _short(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": 0.5 * C, "sigma": s}
+
+
+def _nothing(e: float, C: float, s: float) -> dict[str, float]:
+    return {}
+
+
+def _of_noise(e: float, C: float, s: float) -> dict[str, float]:
+    return {"sigma": s}
+
+
+def _of_steps(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": C, "noise_multiplier": s}
+
+
+_ONE = {"global_step": 1.0, "local_steps": 1}
+_QUIET = {"threshold": 1e6, "sigma": 0.0}
+_ALL_RECORDS = {**_ONE, "threshold": 1e6, "noise_multiplier": 0.0, "share": 1.0}
+
+
+def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
+    return {"global_step": global_step, "local_steps": local_steps}
 
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
 EXAMPLES: dict[type, dict[str, Example]] = {
+    DPFedAvg: {
+        "clipped": _bounded(lambda cls, e, C, s: Simulation(cls(eta=e, E=3, beta=0.7 * e, C=C, sigma=s), SOME)),
+        "repeated": _bounded(lambda cls, e, C, s: Simulation(cls(eta=e, E=2, C=C, sigma=s), TWICE)),
+        "momentum": _bounded(
+            lambda cls, e, C, s: Simulation(
+                with_momentum(cls)(eta=0.5 * e, E=2, C=C, sigma=s, momentum=0.6), THREE
+            )
+        ),
+    },
+    DPNormFedAvg: {
+        "normalised": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(eta=e, E=2, beta=1.3 * e, C=C, sigma=s).replaced(noise=server_noise), THREE
+            ),
+            SLOPE, SLOPE, lambda cls, step: Simulation(FedAvg(eta=step)),
+        ),
+    },
     FedAvg: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, 3, 0.7 * e, Clip(C), SOME, s)),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, 2, 1.3 * e, Normalise(C), THREE, s, "average")),
-        "repeated": _fedavg(lambda cls, e, C, s: cls(e, 2, None, Clip(C), TWICE, s)),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, 4), None, None),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, E=4)), None, None, lambda cls, step: Simulation(cls(eta=step))
+        ),
     },
     TwoSidedFedAvg: {
-        "clipped": _two_sided(lambda cls, e, C, s: cls(e, 1.5, 3, C, s, THREE, NoisyGradient(s / e))),
-        "poisson": _two_sided(lambda cls, e, C, s: cls(e, 0.8, 2, C, s, SOME)),
-        "repeated": _two_sided(lambda cls, e, C, s: cls(e, 1.2, 2, C, s, TWICE, NoisyGradient(0.3 * s / e))),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 1.2, 2, None, 0.0, THREE, RecordGradient(0.5, C, s))),
-        "median": _of_records(
-            lambda cls, e, C, s: cls(e, 1.2, 2, C, 0.0, SOME, RecordGradient(0.6, "median", s)), LENGTH
+        "noisy": _described(_steps(1.5, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
+        "records": _described(
+            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE,
+            lambda e, C, s: RecordGradient(0.5, C, s), records=True,
         ),
-        "plain": _two_sided(lambda cls, e, C, s: cls(e, 1.5, 4), None, None),
+        "plain": _described(_steps(1.5, 4), _nothing, None, None, _ONE),
+    },
+    DPTwoSidedFedAvg: {
+        "clipped": _described(
+            _steps(1.5, 3), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, THREE, lambda e, C, s: NoisyGradient(s / e)
+        ),
+        "poisson": _described(_steps(0.8, 2), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, SOME),
+        "repeated": _described(_steps(1.2, 2), _private, LENGTH, LENGTH, {**_ONE, **_QUIET}, TWICE),
+        "median": _described(
+            _steps(1.2, 2), lambda e, C, s: {"threshold": C, "sigma": 0.0}, LENGTH, NUMBER, {**_ONE, **_QUIET}, SOME,
+            lambda e, C, s: RecordGradient(0.6, "median", s), records=True,
+        ),
+    },
+    UnclippedTwoSidedFedAvg: {
+        "noisy": _described(_steps(1.2, 3), _of_noise, None, LENGTH, {**_ONE, "sigma": 0.0}, THREE),
+    },
+    RecordLevelFedAvg: {
+        "some": _described(
+            {**_steps(1.2, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, THREE, records=True
+        ),
     },
     ModelClippedFedAvg: {
-        "fixed": _clipped_models(lambda cls, e, C, s: cls(e, C, 2, s, THREE, NoisyGradient(s / e))),
-        "poisson": _clipped_models(lambda cls, e, C, s: cls(e, C, 3, s, SOME)),
+        "fixed": _described(
+            {"local_steps": 2}, _short, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, THREE,
+            lambda e, C, s: NoisyGradient(s / e), exempt=_ORIGIN,
+        ),
+        "poisson": _described(
+            {"local_steps": 3}, _short, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
+        ),
     },
     DPNormSGD: {
         "fixed": Example(
@@ -188,19 +286,17 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         ),
     },
     Scaffold: {
-        "noisy": _fedavg(lambda cls, e, C, s: cls(e, 1.4, 3, THREE, NoisyGradient(s)), None),
-        "warm": _fedavg(lambda cls, e, C, s: cls(e, 1.0, 2, THREE, NoisyGradient(s), 2, Cohort()), None),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 0.8, 2, Cohort("fixed", 2), RecordGradient(0.5, C, s), 1)),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, 1.2, 4), None, None),
-    },
-    ServerMomentum: {
-        "clipped": Example(
-            lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, Clip(C), THREE, s), 0.6),
-            SLOPE, SLOPE, lambda cls, step: cls(FedAvg(step), 0.0),
+        "noisy": _described(_steps(1.4, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
+        "warm": _described(
+            _steps(1.0, 2), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s),
+            {"warm_start": 2, "warm_members": all_users},
         ),
-        "two-sided": Example(
-            lambda cls, e, C, s: cls(TwoSidedFedAvg(0.5 * e, 1.2, 2, C, s, SOME), 0.3),
-            LENGTH, LENGTH, lambda cls, step: cls(TwoSidedFedAvg(step), 0.0),
+        "plain": _described(_steps(1.2, 4), _nothing, None, None, _ONE),
+    },
+    DPScaffold: {
+        "warm": _described(
+            {**_steps(0.8, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, Cohort("fixed", 2),
+            parts={"warm_start": 1}, records=True,
         ),
     },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
@@ -209,7 +305,8 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             LENGTH, LENGTH, lambda cls, step: cls(Simulation(ScaffNew(eta=step, p=1.0)), 1e-300),
         ),
         "plain": Example(
-            lambda cls, e, C, s: cls(FedAvg(e, 2), 1.0), None, None, lambda cls, step: cls(FedAvg(step), 1e-300)
+            lambda cls, e, C, s: cls(Simulation(FedAvg(eta=e, E=2)), 1.0), None, None,
+            lambda cls, step: cls(Simulation(FedAvg(eta=step)), 1e-300),
         ),
     },
 }  # fmt: skip

@@ -8,6 +8,7 @@ table of the checks that detected each fault.
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import inspect
 import re
 import types
@@ -19,8 +20,8 @@ import numpy as np
 import pytest
 from algorithms import test_metrics as metrics
 from algorithms.faults import (
-    ALGORITHM_FAULTS,
     FAULTS,
+    FEDAVG_FAULTS,
     Cases,
     Place,
     fedavg_cases,
@@ -31,10 +32,11 @@ from algorithms.reductions import REDUCTIONS, Zoo, zoo
 from kernels import test_linear_records as records
 from kernels import test_subsets as subsets
 from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
-from mutants.planting import mutated
+from mutants.planting import mutated, plant
 from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
 
-from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.algorithms import batched
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
 
@@ -49,12 +51,17 @@ def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any
     ]
 
 
-def suite(faulty: types.ModuleType, names: Sequence[str], cases: Callable[[Zoo], Cases]) -> list[str]:
+def classes(module: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The classes of these names in a module."""
+    return {name: getattr(module, name) for name in names}
+
+
+def suite(faulty: dict[str, Any], cases: Callable[[Zoo], Cases]) -> list[str]:
     """The names of the comparisons that detect a fault; a crash counts.
 
-    names: the classes to take from the faulty module; the first example of an algorithm runs through the laws.
+    faulty: the faulty classes by name; the first example of an algorithm runs through the laws.
     """
-    a = zoo(**{name: getattr(faulty, name) for name in names})
+    a, names = zoo(**faulty), list(faulty)
     checks = {"oracle": against_oracles(cases(a))}
     for cls, kinds in EXAMPLES.items():
         if cls.__name__ in names:
@@ -66,6 +73,18 @@ def suite(faulty: types.ModuleType, names: Sequence[str], cases: Callable[[Zoo],
         if any(re.search(rf"\ba\.{name}\(", inspect.getsource(reduction)) for name in names):
             checks[reduction.__name__] = lambda reduction=reduction: reduction(a)
     return [found for name, check in checks.items() if (found := noticed(name, check))]
+
+
+def noticing(monkeypatch: pytest.MonkeyPatch, place: Place, old: str, new: str) -> list[str]:
+    """The names of the comparisons that detect a fault: in a copy of a module with these classes, and elsewhere in the
+    module itself."""
+    module, names, cases = place
+    original = importlib.import_module(f"dpfl_theory.{module}")
+    if all(getattr(getattr(original, name, None), "__module__", "") == original.__name__ for name in names):
+        return suite(classes(mutated(module, old, new), names), cases)
+    if old != new:
+        plant(monkeypatch, module, old, new)
+    return suite(classes(zoo(), names), cases)
 
 
 def noticed(name: str, check: Callable[[], list[str]]) -> str:
@@ -187,17 +206,36 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
 
 @pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
-def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any) -> None:
-    name, (module, names, cases), old, new = fault
-    killers = suite(mutated(module, old, new), names, cases)
+def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    name, place, old, new = fault
+    module = place[0]
+    killers = noticing(monkeypatch, place, old, new)
     record_property("kill", (f"{module.split('.')[1]}: {name.strip()}", ", ".join(killers)))
     assert killers
 
 
+def replaced(parts: dict[str, Any]) -> dict[str, Any]:
+    """The private forms of FedAvg with some parts of their round replaced."""
+    return {kind.__name__: kind.with_parts(parts) for kind in (DPFedAvg, DPNormFedAvg)}
+
+
+@pytest.mark.exhaustive(keep=5)
+@pytest.mark.parametrize("name", FEDAVG_FAULTS)
+def test_fault_in_a_part_is_noticed(name: str, record_property: Any) -> None:
+    killers = suite(replaced(FEDAVG_FAULTS[name]), fedavg_cases)
+    record_property("kill", (f"fedavg: {name}", ", ".join(killers)))
+    assert killers
+
+
+def test_the_suite_passes_a_part_replaced_by_itself() -> None:
+    assert suite(replaced({"steps": lambda a, o: a.local_steps}), fedavg_cases) == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", KERNEL_FAULTS, ids=lambda f: f[0])
-def test_fault_in_a_kernel_is_noticed(fault: Any, record_property: Any) -> None:
+def test_fault_in_a_kernel_is_noticed(fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name, (module, cls), old, new = fault
+    monkeypatch.setattr(batched, "small", lambda _: False)  # so that only the cohort's clients are run
     faulty = getattr(mutated(module, old, new), cls)
     if cls == "ArrayEngine":
         check = against_oracles(ARRAY_CASES, faulty(np, "array", "with a fault"))
@@ -244,10 +282,9 @@ PLACES = list(dict.fromkeys(fault[1] for fault in FAULTS))
 
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("place", PLACES, ids=lambda p: p[0])
-def test_the_suite_passes_what_is_sound(place: Place) -> None:
+def test_the_suite_passes_what_is_sound(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a fault, the recompiled code gives no alarm; so the tests above detect the fault itself."""
-    module, names, cases = place
-    assert suite(mutated(module, "return", "return"), names, cases) == []
+    assert noticing(monkeypatch, place, "return", "return") == []
 
 
 def test_the_kernels_checks_pass_what_is_sound() -> None:
@@ -280,10 +317,9 @@ WITNESSES = {
 @pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_law_notices_some_fault(law: Any) -> None:
-    _, (module, (cls,), _), old, new = next(f for f in ALGORITHM_FAULTS if f[0] == WITNESSES[law.__name__])
-    faulty = getattr(mutated(module, old, new), cls)
-    assert any(law(faulty, example) for example in EXAMPLES[FedAvg].values())
-    assert not any(law(FedAvg, example) for example in EXAMPLES[FedAvg].values())
+    faulty = DPFedAvg.with_parts(FEDAVG_FAULTS[WITNESSES[law.__name__]])
+    assert any(law(faulty, example) for example in EXAMPLES[DPFedAvg].values())
+    assert not any(law(DPFedAvg, example) for example in EXAMPLES[DPFedAvg].values())
 
 
 def test_every_new_module_has_faults() -> None:
@@ -305,5 +341,5 @@ def test_the_cases_reach_what_the_faults_change() -> None:
     share = np.mean([h.update_norms > h.threshold[:, None] for h in run.rounds])
     assert 0.05 < share < 0.95
     assert len({int(s) for h in run.rounds for s in h.cohort.sum(axis=1)}) >= 3
-    assert len({ScaffNew, FedAvg} & set(EXAMPLES)) == 2
+    assert len({ScaffNew, DPFedAvg} & set(EXAMPLES)) == 2
     assert ragged().n == 4

@@ -51,8 +51,11 @@ def server_noise(d: int, seed: int, replicate: int, k: int) -> np.ndarray:
     return CPU.normal(Replicates(seed, replicate, 1), k, 1, d, SERVER_NOISE)[0, 0]
 
 
-def gradient_by_address(oracle: Any, problem: Problem, s: int, seed: int, replicate: int) -> GradientOf:
-    """``g_i(x)`` in local step q of round t, for a `Gradient` of the package."""
+def gradient_by_address(
+    oracle: Any, problem: Problem, s: int, seed: int, replicate: int, over_drawn: bool = False
+) -> GradientOf:
+    """``g_i(x)`` in local step q of round t, for a `Gradient` of the package; over_drawn: records' sums are divided by
+    the number of drawn records floor(sR), not by sR."""
     one, kind = Replicates(seed, replicate, 1), oracle.describe()["gradient"]
 
     def normal(i: int, t: int, q: int, stream: int) -> np.ndarray:
@@ -66,7 +69,8 @@ def gradient_by_address(oracle: Any, problem: Problem, s: int, seed: int, replic
         C = oracle.threshold
         bound = C if C is None or isinstance(C, str) else of_replicate(C, s)
         noise = of_replicate(oracle.noise_multiplier, s) * normal(i, t, q, NOISE)
-        return record_gradient(data, i, x, subset, float(oracle.share), bound, noise)
+        share = counts[i] / sizes[i] if over_drawn else float(oracle.share)
+        return record_gradient(data, i, x, subset, share, bound, noise)
 
     if kind == "records":
         return of_records

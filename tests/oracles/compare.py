@@ -23,7 +23,12 @@ from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
+from dpfl_theory.algorithms.cohort import Cohort
+from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
+from dpfl_theory.descriptions.record_level import RecordLevel
+from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import COIN, NOISE
@@ -99,30 +104,50 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     The server sees only the sum of per-client noise, so any split of the sum is valid. Each member of S_k gets the same
     share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors N(0, r sigma^2 I).
     """
-    n, d = problem.n, problem.d
+    n, d, run = problem.n, problem.d, a.run.with_defaults()
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
     members = cohort_by_address(a.cohort, n, seed, replicate, k)
-    noise = of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k)
-    eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
+    noise = of_replicate(getattr(run, "sigma", 0.0), s) * server_noise(d, seed, replicate, k)
+    eta, beta = (step_of(step, s, k) for step in (run.local_step, run.global_step))
+    average = type(run).noise is noise_by_server
     zeta = np.zeros((1, n, d))
-    if a.noise == "per-client" and members:
+    if not average and members:
         zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
-    operator, C = psi_of(a.bounding, s)
-    after = fedavg(problem, w, [eta], [beta], a.local_steps, operator, C, r, [members], zeta)[-1]
-    return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
+    operator = {"fedavg": "none", "dp-fedavg": "clip", "dp-normfedavg": "normalise"}.get(run.name, "none")
+    C = of_replicate(getattr(run, "threshold", None) or 0.0, s)
+    after = fedavg(problem, w, [eta], [beta], run.local_steps, operator, C, r, [members], zeta)[-1]
+    return after - beta * noise if average else after  # line 14 with a_k + N(0, sigma^2 I)
 
 
 def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
-    """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg."""
+    """zhang2021 Algorithms 1 to 3, or model clipping; the members share their noise as for FedAvg.
+
+    Privacy needs division by the expected number of members, where it is random.
+    """
+    run, random = a.run, a.cohort.scheme == "poisson"
     members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
-    noise = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
+    noise = of_replicate(getattr(run, "sigma", 0.0), s) * server_noise(problem.d, seed, replicate, k)
     z = [np.tile(noise / np.sqrt(max(len(members), 1)), (len(members), 1))]
-    models = not hasattr(a, "global_step")
-    eta_g = 1.0 if models else step_of(a.global_step, s, k)
-    c = None if a.threshold is None else of_replicate(a.threshold, s)
-    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    eta_l = step_of(a.local_step, s, k)
-    return two_sided(gradient, x, [eta_l], [eta_g], a.local_steps, c, [members], z, k, models)[-1]
+    models = run.name == "fedavg-model-clipping"
+    divisor = float(a.cohort.size) if random and run.protects == "client" and not models else None
+    c = None if run.protects == "record" or getattr(run, "threshold", None) is None else of_replicate(run.threshold, s)
+    steps = [step_of(run.local_step, s, k)], [step_of(run.global_step, s, k)]
+    gradient = gradient_of(a, problem, s, seed, replicate)
+    if type(run).noise is not noise_by_server:
+        return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+    quiet, expected = [np.zeros((len(members), problem.d))], a.cohort.divisor(problem.n)
+    after = two_sided(gradient, x, *steps, run.local_steps, c, [members], quiet, k, models, divisor)[-1]
+    return after + steps[1][0] * noise / np.sqrt(expected)
+
+
+def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> Any:
+    """The gradients of a simulation's local steps: its oracle's, or those of the records where these are protected."""
+    run = a.run
+    if run.protects != "record":
+        return gradient_by_address(a.gradient, problem, s, seed, replicate)
+    oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
+    drawn = type(run).size is not RecordLevel.size
+    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
@@ -183,11 +208,13 @@ def scaffold_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """noble2022 Algorithm 1."""
-    chosen = [(a.warm_cohort or a.cohort) if k < a.warm_start else a.cohort for k in range(rounds)]
+    run = a.run
+    everyone = type(run).warm_members is all_users
+    chosen = [Cohort() if everyone and k < run.warm_start else a.cohort for k in range(rounds)]
     cohorts = [cohort_by_address(cohort, problem.n, seed, replicate, k) for k, cohort in enumerate(chosen)]
-    eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (a.local_step, a.global_step))
-    gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, a.local_steps, cohorts, a.warm_start)
+    eta_l, eta_g = ([step_of(step, s, k) for k in range(rounds)] for step in (run.local_step, run.global_step))
+    gradient = gradient_of(a, problem, s, seed, replicate)
+    x, c, c_i = scaffold(gradient, problem.n, start, eta_l, eta_g, run.local_steps, cohorts, run.warm_start)
     return {"server": x, "c": c, "c_i": c_i}
 
 
@@ -195,11 +222,11 @@ def momentum_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """das2022 Appendix H: v <- m v + (w - the algorithm's result from w), w <- w - v."""
-    step, m = STEPS[name_of(a.algorithm)], of_replicate(a.momentum, s)
+    step, m = STEPS[name_of(a)], of_replicate(a.run.momentum, s)
     trajectory, velocity = [start], np.zeros_like(start)
     for k in range(rounds):
         w = trajectory[-1]
-        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, replicate)
+        velocity = m * velocity + w - step(a, problem, w, k, s, seed, replicate)
         trajectory.append(w - velocity)
     return {"server": np.array(trajectory)}
 
@@ -217,9 +244,16 @@ def average_trace(
 
 
 STEPS: dict[str, Callable[..., np.ndarray]] = {
-    "FedAvg": fedavg_step,
-    "TwoSidedFedAvg": two_sided_step,
-    "ModelClippedFedAvg": two_sided_step,
+    "fedavg": fedavg_step,
+    "dp-fedavg": fedavg_step,
+    "dp-normfedavg": fedavg_step,
+    "noisy-fedavg": fedavg_step,
+    "fedavg-two-sided": two_sided_step,
+    "dp-fedavg-two-sided": two_sided_step,
+    "dp-fedavg-two-sided-unclipped": two_sided_step,
+    "dp-fedavg-record": two_sided_step,
+    "dp-sgd-record": two_sided_step,
+    "fedavg-model-clipping": two_sided_step,
     "dp-norm-sgd": dp_sgd_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
@@ -230,14 +264,14 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "dp-scaffnew-unclipped": scaffnew_trace,
     "dp-clip21": ef21_trace,
     "dp-norm-ec": ef21_trace,
-    "Scaffold": scaffold_trace,
-    "ServerMomentum": momentum_trace,
+    "scaffold": scaffold_trace,
+    "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1, "v": 0, "v_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
 """The places of these parts in the state of a description."""
 
 
@@ -256,6 +290,8 @@ def trace(
 ) -> dict[str, np.ndarray]:
     """The oracle's result for one replicate."""
     name = name_of(a)
+    if hasattr(getattr(a, "run", None), "momentum"):
+        return momentum_trace(a, problem, rounds, start, s, seed, replicate)
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, replicate)
     trajectory = [start]

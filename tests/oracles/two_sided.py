@@ -28,10 +28,12 @@ def two_sided(
     z: Sequence[np.ndarray],
     first: int = 0,
     models: bool = False,
+    divisor: float | None = None,
 ) -> np.ndarray:
     """``x^0, ..., x^T`` (T+1, d) for given cohorts P_t and noise z[t] (|P_t|, d), from round ``first`` on.
 
-    models: clip the sent models, and average those. Where P_t is empty the server's vector does not change.
+    models: clip the sent models, and average those. divisor: of the sum, |P_t| as printed by default. Where P_t is
+    empty the server's vector does not change.
     """
     trajectory = [x0]
     for t, members in enumerate(cohorts):  # 2
@@ -46,5 +48,5 @@ def two_sided(
         elif models:
             trajectory.append(sum(sent) / len(members))
         else:
-            trajectory.append(x + eta_g[t] * sum(sent) / len(members))  # 10
+            trajectory.append(x + eta_g[t] * sum(sent) / (divisor or len(members)))  # 10
     return np.array(trajectory)

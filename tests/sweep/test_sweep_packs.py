@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulations import clip, fedavg
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, Scaffold, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, Simulation, TwoSidedFedAvg, simulate
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
@@ -152,7 +153,7 @@ def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
         scaffnew = Simulation(DPScaffNew(eta=0.1, p=0.5, C=0.5, sigma=0.1))
-        for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), scaffnew, Scaffold(0.1)):
+        for algorithm in (fedavg(0.1, 2, bound=clip(0.5), sigma=0.2), scaffnew, Scaffold(0.1)):
             block = Replicates.concatenate([Replicates(3, 8, 1)] * pack.width_of(problem))
             run_ = simulate(algorithm, problem, 60, [block], device="cpu", series=True)
             assert (run_.final == run_.final[:1]).all(), (family, algorithm)
@@ -199,7 +200,7 @@ def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
     direct = {
         "dp-fedavg": (
             {"eta": 0.5, "beta": 0.4, "C": 0.3, "E": 2, "sigma": 0.05},
-            FedAvg(0.5, 2, 0.4, Clip(0.3), sigma=0.05),
+            fedavg(0.5, 2, 0.4, clip(0.3), sigma=0.05),
         ),
         "dp-fedavg-two-sided": (
             {"eta_l": 0.5, "eta_g": 0.9, "c": 0.3, "Q": 3, "sigma": 0.0, "cohort": 2.0},
@@ -210,7 +211,7 @@ def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
             {"eta_l": 0.5, "eta_g": 0.9, "K": 2, "C": 0.7, "sigma_g": 2.0},
             Scaffold(0.5, 0.9, 2, gradient=records),
         ),
-        "fedavg": ({"eta": 0.5, "E": 2}, FedAvg(0.5, 2)),
+        "fedavg": ({"eta": 0.5, "E": 2}, fedavg(0.5, 2)),
     }
     for name, (parameters, algorithm) in direct.items():
         config = {

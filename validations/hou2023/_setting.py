@@ -17,8 +17,8 @@ import numpy as np
 
 from dpfl_theory.algorithms import Run, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.kernels import threads
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem
@@ -155,7 +155,11 @@ class Grid:
         sigma = np.repeat(np.asarray(sigmas, dtype=np.float64), self.replicates).tolist()
         algorithm: Algorithm
         if self.algorithm == "fedavg":
-            algorithm = TwoSidedFedAvg(s.step, local_steps=int(tau), threshold=self.threshold, sigma=sigma)
+            steps = {"eta_l": s.step, "eta_g": 1.0, "Q": int(tau), "sigma": sigma}
+            unclipped = self.threshold is None
+            algorithm = Simulation(
+                UnclippedTwoSidedFedAvg(**steps) if unclipped else DPTwoSidedFedAvg(**steps, c=self.threshold)
+            )
             rounds = iterations // int(tau)
         else:
             values = {"eta": s.step, "p": 1.0 / tau, "sigma": sigma}

@@ -22,9 +22,11 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.stats import t as student
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.metrics import accuracy
+from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.privacy import account, get
@@ -224,8 +226,9 @@ def algorithm(
     if kind.startswith("SCAFFOLD"):
         if warm is None:  # Section 3.3: typically 4/l rounds; in a short run a quarter of all at most
             warm = min(round(4.0 / setting.user_rate), setting.rounds // 4) if kind.endswith("warm") else 0
-        return Scaffold(local, 1.0, steps, cohort, gradient, warm)
-    return TwoSidedFedAvg(local, 1.0, steps, cohort=cohort, gradient=gradient)
+        run = Scaffold(eta_l=local, eta_g=1.0, K=steps).with_values(warm_start=warm)
+        return Simulation(run, cohort, gradient)
+    return Simulation(TwoSidedFedAvg(eta_l=local, eta_g=1.0, Q=steps), cohort, gradient)
 
 
 def _fold(data: LinearData, number: int, seed: int) -> Split:

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Algorithm, ModelClippedFedAvg, RecordGradient, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Algorithm, RecordGradient, Simulation, simulate
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, ModelClippedFedAvg, TwoSidedFedAvg
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.piecewise import FixedPoint
@@ -24,11 +25,13 @@ def algorithm(clipping: str, step: Fraction, steps: int, threshold: Fraction | N
     """FedAvg with all clients, no noise and global step 1, clipped in this way; clipping as in ``ScalarQuadratics``."""
     eta, c = float(step), None if threshold is None else float(threshold)
     if clipping == "model":
-        assert c is not None
-        return ModelClippedFedAvg(eta, c, local_steps=steps)
+        return Simulation(ModelClippedFedAvg(eta_l=eta, Q=steps, c=c, sigma=0.0))
+    if clipping == "difference" and c is not None:
+        return Simulation(DPTwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=steps, c=c, sigma=0.0))
+    plain = TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=steps)
     if clipping == "gradient":  # every client has one record, so a record's gradient is the client's
-        return TwoSidedFedAvg(eta, local_steps=steps, gradient=RecordGradient(share=1.0, threshold=c))
-    return TwoSidedFedAvg(eta, local_steps=steps, threshold=c if clipping == "difference" else None)
+        return Simulation(plain, gradient=RecordGradient(share=1.0, threshold=c))
+    return Simulation(plain)
 
 
 def records(clients: ScalarQuadratics) -> LinearModel:

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, Run, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Run, Simulation, simulate
 from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.algorithms.observables import Observable
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.report import style
 from dpfl_theory.validation import Context, elsewhere, main
@@ -109,16 +110,10 @@ def _run(
 ) -> Run:
     """One replicate; the partition's number is the replicate's, so that partitions do not share cohorts and
     mini-batches."""
-    algorithm = TwoSidedFedAvg(
-        STEP,
-        1.0,
-        LOCAL_STEPS,
-        threshold=threshold,
-        cohort=Cohort("fixed", COHORT),
-        gradient=RecordGradient(share=SHARE),
-    )
+    steps = {"eta_l": STEP, "eta_g": 1.0, "Q": LOCAL_STEPS}
+    run = TwoSidedFedAvg(**steps) if threshold is None else DPTwoSidedFedAvg(**steps, c=threshold, sigma=0.0)
     return simulate(
-        algorithm,
+        Simulation(run, Cohort("fixed", COHORT), RecordGradient(share=SHARE)),
         problem,
         ROUNDS,
         seed=context.seed,

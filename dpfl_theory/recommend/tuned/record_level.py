@@ -1,8 +1,8 @@
 """Record-level algorithms (noble2022): local steps clip each record's gradient and add noise; one record is protected.
 
-Client i uses floor(s R_i) of its R_i records in a local step and adds noise of standard deviation 2C sigma_g/(s R_i).
-One record makes a difference of at most 2C/(s R_i). If clients differ in size, the others' noise hides the records of
-the smallest client, R of them, least. A share s is a whole number of its records over R. So no client's records are
+Client i uses b_i = floor(s R_i) of its R_i records in a local step and adds noise of standard deviation 2C sigma_g/b_i.
+One record makes a difference of at most 2C/b_i. If clients differ in size, the others' noise hides the records of the
+smallest client, R of them, least. A share s is a whole number of its records over R. So no client's records are
 used more often than those of the smallest client, and the certificate for these holds for all.
 """
 

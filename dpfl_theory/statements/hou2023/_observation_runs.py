@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -85,7 +85,7 @@ def gap(algorithm: str, problem: tuple[Numbers, Numbers, Fraction], tau: int, T:
         return curvature / 2 * distance / n
     rounds = T // tau
     world = Quadratics(q, [a * b for a, b in zip(q, c)], {"noise": rounds * unit})
-    fedavg = DPTwoSidedFedAvg(eta_l=eta, eta_g=1, Q=tau, sigma=1)  # messages without a threshold
+    fedavg = UnclippedTwoSidedFedAvg(eta_l=eta, eta_g=1, Q=tau, sigma=1)
     end = Moments.from_state(world, Vector(x_0)).after(lambda x: run_round(fedavg, world, x).x, rounds)
     return curvature / 2 * end.square(end.state - world.minimiser)
 
@@ -202,11 +202,10 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 def _algorithm(name: str, eta: float, tau: int, T: int, C: float, sigma: float) -> tuple[Algorithm, int]:
     from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 
     if name == "dp-scaffnew":
         return Simulation(DPScaffNew(eta=eta, p=1.0 / tau, C=C, sigma=sigma)), T
-    return TwoSidedFedAvg(eta, local_steps=tau, threshold=C, sigma=sigma), T // tau
+    return Simulation(DPTwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=tau, c=C, sigma=sigma)), T // tau
 
 
 def compared(

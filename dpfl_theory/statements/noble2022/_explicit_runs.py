@@ -176,9 +176,10 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     """best: eta~ from the symbols' values, at most the limit; None for the instance's share of the limit."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, RecordGradient
+    from dpfl_theory.algorithms import Cohort, Simulation
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.algorithms.scaffold import Scaffold
+    from dpfl_theory.descriptions.record_level import DPScaffold
+    from dpfl_theory.descriptions.scaffold import all_users
 
     problem = problem_of(instance["problem"])
     constants, start = problem.constants, start_of(problem, instance["distance"])
@@ -206,15 +207,10 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     values["eta"] = instance["step"] * limit(values)
     if best is not None:
         values["eta"] = min(values["eta"], best(values))
-    algorithm = Scaffold(
-        values["eta"] / (K * eta_g),
-        eta_g,
-        K,
-        Cohort("fixed", size) if size < problem.n else Cohort(),
-        RecordGradient(instance["share"], threshold, instance["sigma"]),
-        warm_start=1,
-        warm_cohort=Cohort(),
-    )
+    local_step = values["eta"] / (K * eta_g)
+    steps = DPScaffold(eta_l=local_step, eta_g=eta_g, K=K, C=threshold, s=instance["share"], sigma_g=instance["sigma"])
+    warm = steps.replaced(warm_members=all_users).with_values(warm_start=1)
+    algorithm = Simulation(warm, Cohort("fixed", size) if size < problem.n else Cohort())
     return Experiment(
         problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=Reach.anywhere(problem)
     )
@@ -222,13 +218,13 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
 
 def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
     """The run with DP-FedAvg in place of DP-SCAFFOLD-warm: its own step size, and no warm round."""
-    from dpfl_theory.algorithms import TwoSidedFedAvg
+    from dpfl_theory.algorithms import Simulation
+    from dpfl_theory.descriptions.record_level import RecordLevelFedAvg
 
     known: Any = found.algorithm
-    algorithm = TwoSidedFedAvg(
-        eta_l, known.global_step, known.local_steps, cohort=known.cohort, gradient=known.gradient
-    )
-    return replace(found, algorithm=algorithm, rounds=found.rounds - 1)
+    own = {name: getattr(known.run, name) for name in RecordLevelFedAvg.parameters}
+    run = RecordLevelFedAvg(**{**own, "local_step": eta_l})
+    return replace(found, algorithm=Simulation(run, known.cohort), rounds=found.rounds - 1)
 
 
 def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:

@@ -73,10 +73,10 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
     found = runs.experiment(instance)
     more: dict[str, float] = {"c": float(instance["c"])}
     algorithm: Any = found.algorithm
-    eta_l = algorithm.local_step
+    eta_l = algorithm.run.local_step
     if instance["method"] == "fedavg":
         more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
-        eta_l = 1 / (16 * found.values["nu"] * algorithm.global_step)
+        eta_l = 1 / (16 * found.values["nu"] * algorithm.run.global_step)
         found = runs.as_fedavg(found, eta_l)
     return runs.chosen_values(found, statement, **more, eta_l=eta_l)
 

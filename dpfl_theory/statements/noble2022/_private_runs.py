@@ -44,7 +44,7 @@ def _experiment(method: str) -> Callable[[Statement, Mapping[str, Any]], Experim
         eta = limit(v) if method == "scaffold" else 1 / (16 * v["nu"])
         eta_l = eta / (v["K"] * v["eta_g"])
         known: Any = found.algorithm
-        chosen = replace(found, algorithm=replace(known, local_step=eta_l))
+        chosen = replace(found, algorithm=known.with_values(local_step=eta_l))
         if method == "fedavg":
             chosen = runs.as_fedavg(found, eta_l)
         weighted = WeightedAverage(chosen.algorithm, 1 - mu * eta / 2)
@@ -106,7 +106,7 @@ def fedavg_of(found: Experiment, more: Mapping[str, float], longer: float = 1.0)
     """`as_fedavg` with the step size of Theorem C.2 (2) repaired."""
     known: Any = found.algorithm
     return runs.as_fedavg(
-        found, steps.step("convex", {**found.values, **more}, longer) / (known.local_steps * known.global_step)
+        found, steps.step("convex", {**found.values, **more}, longer) / (known.run.local_steps * known.run.global_step)
     )
 
 

@@ -110,7 +110,7 @@ def initial_conditions(instance: Mapping[str, Any]) -> tuple[Any, Any, float]:
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """TwoSidedFedAvg, one round from ``distance`` away from x*.
+    """FedAvg with two step sizes, one round from ``distance`` away from x*.
 
     instance: problem; P; Q; sampling; ``eta Q L``; eta_g; c over the median length of the updates (absent: no
     clipping); deviation of the stochastic gradients; sigma of the privacy noise over the median length; distance.
@@ -119,8 +119,9 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, TwoSidedFedAvg
+    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 
     problem, start, eta = initial_conditions(instance)
     constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
@@ -134,14 +135,11 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         raise ValueError("a client that is drawn twice has one run here: give no noise, with which it needs two")
     values = symbols_of(problem, start, eta, Q, c, P, deviation, sampling)
     values |= {"eta_g": eta_g, "noise_variance": sigma**2}
-    algorithm = TwoSidedFedAvg(
-        eta,
-        eta_g,
-        Q,
-        threshold=c if math.isfinite(c) else None,
-        sigma=sigma,
-        cohort=Cohort("with-replacement" if sampling == "anew" else "fixed", P),
-        gradient=NoisyGradient(deviation) if deviation else FullGradient(),
+    steps = {"eta_l": eta, "eta_g": eta_g, "Q": Q, "sigma": sigma}
+    algorithm = Simulation(
+        DPTwoSidedFedAvg(**steps, c=c) if math.isfinite(c) else UnclippedTwoSidedFedAvg(**steps),
+        Cohort("with-replacement" if sampling == "anew" else "fixed", P),
+        NoisyGradient(deviation) if deviation else FullGradient(),
     )
     reach = Reach.anywhere(problem)
     if not deviation and not sigma:  # the server moves by no more than the longest update
@@ -159,14 +157,15 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the symbol A_1 is
     measured by the middle line of (15).
     """
-    from dpfl_theory.algorithms import NoisyGradient, TwoSidedFedAvg
+    from dpfl_theory.algorithms import NoisyGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 
     problem, start, eta = initial_conditions(instance)
     Q, deviation = int(instance["Q"]), float(instance["deviation"])
     values = symbols_of(problem, start, eta, Q, float("inf"), 1, deviation)
     replicates, reach = int(instance.get("replicates", 2048)), Reach.anywhere(problem)
-    algorithm = TwoSidedFedAvg(eta, local_steps=Q, gradient=NoisyGradient(deviation))
+    algorithm = Simulation(TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q), gradient=NoisyGradient(deviation))
     instead = {"local-mean-drift": "local-drifts"} if instance.get("middle") else {}
     return Experiment(problem, algorithm, 1, start, values, replicates, reach, instead=instead)
 

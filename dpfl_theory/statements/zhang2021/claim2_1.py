@@ -112,15 +112,16 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
     """A run without noise against a loop over numbers."""
     import numpy as np
 
-    from dpfl_theory.algorithms import ModelClippedFedAvg, NoisyGradient
+    from dpfl_theory.algorithms import FullGradient, NoisyGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
 
     k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
     problem = claim_2_1(k, c).problem()
-    more: dict[str, Any] = {"gradient": NoisyGradient(deviation)} if deviation else {}
     eta, Q = float(Fraction(instance["eta_l"])), int(instance["Q"])
-    algorithm = ModelClippedFedAvg(eta, float(c), local_steps=Q, **more)
+    run = ModelClippedFedAvg(eta_l=eta, Q=Q, c=float(c), sigma=0.0)
+    algorithm = Simulation(run, gradient=NoisyGradient(deviation) if deviation else FullGradient())
     values = {"k": float(k), "c": float(c)}
     start = np.array([float(Fraction(instance["start"]))])
     reach, known = Reach.anywhere(problem), {}

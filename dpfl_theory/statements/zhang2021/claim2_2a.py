@@ -159,8 +159,9 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Q = 1 with the prescribed step, from ``distance`` times R away from the solution nearest to the start."""
     import numpy as np
 
-    from dpfl_theory.algorithms import TwoSidedFedAvg
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
     from dpfl_theory.problems import make
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -186,7 +187,7 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         "rank of f's Hessian": len(positive),
         "dimension": problem.d,
     }
-    algorithm = TwoSidedFedAvg(step, threshold=c)
+    algorithm = Simulation(DPTwoSidedFedAvg(eta_l=step, eta_g=1.0, Q=1, c=c, sigma=0.0))
     reach = Reach.anywhere(problem)
     return Experiment(problem, algorithm, instance["rounds"], start, values, 2, reach, notes=notes, random=False)
 

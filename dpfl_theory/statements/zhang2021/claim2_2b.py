@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -222,17 +223,19 @@ def _second_sides(s: Symbols) -> Sides:
 def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
-    from dpfl_theory.algorithms import TwoSidedFedAvg
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
     from dpfl_theory.problems.scalar import equation_8_problem
 
     problem, step, Q = equation_8_problem(), float(Fraction(instance["eta_l"])), int(instance["Q"])
     start, reach, rounds = np.array([float(instance["start"])]), Reach.anywhere(problem), int(instance["rounds"])
+    steps = {"eta_l": step, "eta_g": 1.0, "Q": Q}
     clipped, plain = (
-        Experiment(problem, TwoSidedFedAvg(step, local_steps=Q, threshold=c), rounds, start, {}, 2, reach, random=False)
-        for c in (1.0, None)
+        Experiment(problem, Simulation(run), rounds, start, {}, 2, reach, random=False)
+        for run in (DPTwoSidedFedAvg(**steps, c=1.0, sigma=0.0), TwoSidedFedAvg(**steps))
     )
-    return Experiment(problem, clipped.algorithm, rounds, start, {}, 2, reach, random=False, rival=plain)
+    return replace(clipped, rival=plain)
 
 
 _EIGHT = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]}

@@ -91,7 +91,7 @@ def _polarisation(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """TwoSidedFedAvg, one round of one local step from ``distance`` away from x*; no update is clipped.
+    """FedAvg with two step sizes, one round of one local step from ``distance`` away from x*; no update is clipped.
 
     instance: problem, with one output; P; share: of a client's records, drawn independently by every client; ``eta L``;
     clipped: the number of records whose gradient is longer than the threshold; distance.
@@ -100,8 +100,9 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, RecordGradient, TwoSidedFedAvg
+    from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems import make
     from dpfl_theory.problems.losses import LOSS
 
@@ -123,7 +124,8 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     eta = float(instance["eta L"]) / constants.L_max
     product = -eta * float(problem.gradient(x) @ np.mean(means, axis=0))
     values = {"first_bias": 0.0, "second_bias": 0.0, "common_product": product}
-    algorithm = TwoSidedFedAvg(eta, cohort=Cohort("fixed", P), gradient=RecordGradient(share, C))
+    run = TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=1)
+    algorithm = Simulation(run, Cohort("fixed", P), RecordGradient(share, C))
     # The only round that is observed starts at x, and no mean of clipped gradients is longer than C.
     longest = np.maximum(np.linalg.norm(problem.gradients_at_star, axis=1), C)
     reach = Reach(float(instance["distance"]) * (1 + 1e-9), constants, longest, math.inf, eta, 1)

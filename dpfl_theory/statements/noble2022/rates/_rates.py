@@ -89,13 +89,13 @@ def without_its_source(term: str, run: Experiment) -> Experiment:
     if term == "start":
         assert run.problem.constants.w_star is not None
         return replace(run, start=run.problem.constants.w_star, values={**run.values, "F0": 0.0}, replicates=2)
-    changes: dict[str, Callable[[], dict[str, Any]]] = {
-        "privacy": lambda: {"gradient": replace(known.gradient, noise_multiplier=0.0)},
-        "sampling": lambda: {"gradient": replace(known.gradient, share=1.0)},
-        "users": lambda: {"cohort": Cohort()},
-        "drift": lambda: {"local_steps": 1, "local_step": known.local_steps * known.local_step},
+    changes: dict[str, Callable[[], Any]] = {
+        "privacy": lambda: known.with_values(noise_multiplier=0.0),
+        "sampling": lambda: known.with_values(share=1.0),
+        "users": lambda: replace(known, cohort=Cohort()),
+        "drift": lambda: known.with_values(local_steps=1, local_step=known.run.local_steps * known.run.local_step),
     }
-    return replace(run, algorithm=replace(known, **changes[term]()), replicates=2)
+    return replace(run, algorithm=changes[term](), replicates=2)
 
 
 def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:

@@ -126,9 +126,10 @@ def experiment(
     """One round; limit: the largest eta~ nu by the symbols' values; known: the known means of a run on all records."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, NoisyGradient, RecordGradient, Scaffold
+    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.algorithms.scaffold import WarmPoints
+    from dpfl_theory.descriptions.record_level import DPScaffold
+    from dpfl_theory.descriptions.scaffold import Scaffold, all_users, lagging
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, d, n = problem.constants, problem.d, problem.n
@@ -148,6 +149,7 @@ def experiment(
     }  # fmt: skip
     if instance["problem"]["family"] == "quadratic":
         gradient: Any = NoisyGradient(instance["noise"])
+        run: Any = Scaffold()
         length = math.sqrt(d) * instance["noise"]
         values |= {"R": 1.0, "s": 1.0, "varsigma": length, "Sigma": 1e-12}
         if instance["private"]:
@@ -155,16 +157,17 @@ def experiment(
     else:
         records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
         share, C = instance["share"], constants.G_record
-        gradient = RecordGradient(share, C, instance["noise"])
+        gradient, run = FullGradient(), DPScaffold(C=C, s=share, sigma_g=instance["noise"])
         values |= {"R": float(records), "s": share, "varsigma": C if share < 1 else 0.0}  # no more than a second moment
         values["Sigma"] = 2 * C * math.sqrt(2 * d) * instance["noise"] / (share * records)
     values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (K * eta_g)
     claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
-    lagging = tuple(tuple(float(v) for v in row) for row in offsets) if instance["lag"] else ()
     cohort = Cohort("fixed", size) if size < n else Cohort()
-    algorithm = Scaffold(values["eta_l"], eta_g, K, cohort, gradient, 1, Cohort(), WarmPoints(lagging))
+    run = run.with_values(local_step=values["eta_l"], global_step=eta_g, local_steps=K, warm_start=1)
+    run = run.replaced(warm_members=all_users, warm_points=lagging(offsets))
+    algorithm = Simulation(run, cohort, gradient)
     return Experiment(
         problem,
         algorithm,

@@ -58,14 +58,15 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Along DP-SCAFFOLD's iterates, which noise spreads over many points; ``claimed`` multiplies nu."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, NoisyGradient
+    from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation
     from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.algorithms.scaffold import Scaffold
+    from dpfl_theory.descriptions.scaffold import Scaffold
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     nu = problem.constants.L_max
     values = {"nu": nu * instance.get("claimed", 1.0)}
-    algorithm = Scaffold(0.5 / nu, local_steps=2, cohort=Cohort("fixed", 2), gradient=NoisyGradient(instance["noise"]))
+    run = Scaffold(eta_l=0.5 / nu, eta_g=1.0, K=2)
+    algorithm = Simulation(run, Cohort("fixed", 2), NoisyGradient(instance["noise"]))
     return Experiment(
         problem,
         algorithm,

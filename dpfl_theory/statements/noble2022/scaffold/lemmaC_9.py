@@ -92,7 +92,7 @@ def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experime
     found = runs.experiment({**instance, "sigma": math.sqrt(2 * instance["T"])})
     longer = replace(found, rounds=int(instance["T"]) + 2)
     algorithm: Any = found.algorithm
-    return runs.chosen_values(longer, statement, c=1.0, eta_l=algorithm.local_step)
+    return runs.chosen_values(longer, statement, c=1.0, eta_l=algorithm.run.local_step)
 
 
 def _refuting_runs() -> tuple[Check, ...]:

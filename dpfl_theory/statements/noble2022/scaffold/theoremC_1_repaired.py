@@ -117,8 +117,7 @@ def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statemen
         eta = min(step(values), limit(values))
         eta_l = eta / (values["K"] * values["eta_g"])
         known: Any = found.algorithm
-        algorithm = replace(known, local_step=eta_l)
-        weighted = WeightedAverage(algorithm, 1 - mu * eta / 2)
+        weighted = WeightedAverage(known.with_values(local_step=eta_l), 1 - mu * eta / 2)
         run = replace(found, algorithm=weighted, rounds=int(values["T"]), values=values)
         return runs.claimed(runs.chosen_values(run, statement, eta_l=eta_l), instance)
 
