@@ -12,8 +12,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dpfl_theory.algorithms import Cohort, FedAvg, simulate
-from dpfl_theory.algorithms.bounding import Clip
+from dpfl_theory.algorithms import Cohort, Simulation, simulate
+from dpfl_theory.descriptions.fedavg import DPFedAvg
 from dpfl_theory.kernels.threads import bounded
 from dpfl_theory.problems import make
 from dpfl_theory.problems.appendix_f import appendix_f
@@ -46,7 +46,7 @@ def main() -> None:
     used = (LOOP._CACHE_BYTES, LOOP._LEAST_REPLICATES)
     for name, (build, steps, rounds) in CASES.items():
         problem = build()
-        algorithm = FedAvg(0.001, steps, bounding=Clip(1.0), sigma=0.1, cohort=Cohort("fixed", 3))
+        algorithm = Simulation(DPFedAvg(eta=0.001, E=steps, C=1.0, sigma=0.1), Cohort("fixed", 3))
         seen: dict[Any, list[float]] = {}
         with bounded(1):
             for repetition in range(REPETITIONS + 1):

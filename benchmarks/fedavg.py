@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Contestant, load_jax
-from dpfl_theory.algorithms import Clip, FedAvg
+from dpfl_theory.algorithms import Simulation
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 
 __all__ = ["Setting", "clipped_mean", "jax_batched", "jax_plain", "local_updates", "numpy_batched"]
 
@@ -29,10 +30,11 @@ class Setting:
     threshold: float
     sigma: float
 
-    def algorithm(self, private: bool) -> FedAvg:
+    def algorithm(self, private: bool) -> Simulation:
         """The package's algorithm."""
         sigma = self.sigma if private else 0.0
-        return FedAvg(self.step, self.local_steps, None, Clip(self.threshold), sigma=sigma, noise="average")
+        run = DPFedAvg(eta=self.step, E=self.local_steps, C=self.threshold, sigma=sigma)
+        return Simulation(run.replaced(noise=server_noise))
 
 
 def clipped_mean(xp: Any, updates: Any, threshold: float) -> Any:

@@ -12,8 +12,10 @@ import sys
 import time
 from typing import Any
 
-from dpfl_theory.algorithms import EF21, Cohort, FedAvg, ScaffNew, simulate
-from dpfl_theory.algorithms.bounding import Clip, SmoothedNormalise
+from dpfl_theory.algorithms import Cohort, Simulation, simulate
+from dpfl_theory.descriptions.error_feedback import NormEC
+from dpfl_theory.descriptions.fedavg import DPFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 
@@ -21,11 +23,11 @@ LOOP: Any = sys.modules[simulate.__module__]
 ROUNDS, REPETITIONS = 600, 7
 POISSON = Cohort("poisson", 2)
 CASES = {
-    "FedAvg, E = 1": FedAvg(0.1, 1, bounding=Clip(1.0), sigma=0.3),
-    "FedAvg, E = 4, Poisson": FedAvg(0.1, 4, bounding=Clip(1.0), sigma=0.3, cohort=POISSON),
-    "two-sided, E = 3": DPTwoSidedFedAvg(eta_l=0.1, eta_g=1.5, Q=3, c=0.5, sigma=0.1),
-    "alpha-NormEC": EF21(0.1, SmoothedNormalise(0.5), beta=0.2, server_normalisation=True, sigma=0.1),
-    "ScaffNew": ScaffNew(0.5, 0.3, threshold=1.0, sigma=0.1),
+    "FedAvg, E = 1": Simulation(DPFedAvg(eta=0.1, C=1.0, sigma=0.3)),
+    "FedAvg, E = 4, Poisson": Simulation(DPFedAvg(eta=0.1, E=4, C=1.0, sigma=0.3), POISSON),
+    "two-sided, E = 3": Simulation(DPTwoSidedFedAvg(eta_l=0.1, eta_g=1.5, Q=3, c=0.5, sigma=0.1)),
+    "alpha-NormEC": Simulation(NormEC(gamma=0.1, alpha=0.5, beta=0.2, sigma=0.1)),
+    "ScaffNew": Simulation(DPScaffNew(eta=0.5, p=0.3, C=1.0, sigma=0.1)),
 }
 PROBLEMS = {
     "3 Huber, d = 1": make("huber-scalar"),

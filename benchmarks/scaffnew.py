@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Contestant, load_jax
-from dpfl_theory.algorithms import ScaffNew
+from dpfl_theory.algorithms import Simulation
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import COIN
 
@@ -33,9 +34,10 @@ class Setting:
     threshold: float
     sigma: float
 
-    def algorithm(self, private: bool) -> ScaffNew:
+    def algorithm(self, private: bool) -> Simulation:
         """The package's algorithm."""
-        return ScaffNew(self.step, self.probability, self.threshold, self.sigma if private else 0.0)
+        sigma = self.sigma if private else 0.0
+        return Simulation(DPScaffNew(eta=self.step, p=self.probability, C=self.threshold, sigma=sigma))
 
     def coins(self, rounds: int, replicates: int) -> Any:
         """The package's coins with seed 0, (rounds, replicates)."""

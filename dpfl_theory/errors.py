@@ -10,12 +10,14 @@ from pathlib import Path
 from dpfl_theory.related import instead
 
 __all__ = [
+    "CheckError",
     "DpflError",
     "EnvironmentFault",
     "InputError",
     "InstanceError",
     "WorkLimitError",
     "format_error",
+    "nearest",
     "place",
     "unknown_name",
 ]
@@ -39,6 +41,10 @@ class WorkLimitError(InputError):
 
 class InstanceError(InputError):
     """An instance that its statement cannot use: exit code 2, and the sentence points at the instance."""
+
+
+class CheckError(InputError):
+    """A check that cannot be run: exit code 2, and the sentence names the check."""
 
 
 class EnvironmentFault(DpflError, RuntimeError):
@@ -99,12 +105,17 @@ def unknown_name(label: str, name: str, known: Iterable[str]) -> InputError:
     names = sorted(known)
     if label == "algorithm":
         return InputError(f"unknown algorithm {name!r}: {instead(name, names)}")
-    near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    near = [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is not another spelling
-    if near:
+    if near := nearest(name, names):
         return InputError(f"unknown {label} {name!r}: did you mean {' or '.join(map(repr, near))}?")
     shown = ", ".join(names) if len(names) <= 12 else ", ".join(names[:12]) + ", ..."
     return InputError(f"unknown {label} {name!r}: choose from {shown or '(none is known)'}")
+
+
+def nearest(name: str, known: Iterable[str]) -> list[str]:
+    """The known names that this one may stand for: those that start with it, or else the nearest one, if any."""
+    names = sorted(known)
+    near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is not another spelling
 
 
 def _begin_with(name: str, names: Sequence[str]) -> list[str]:

@@ -6,6 +6,8 @@ One process compiles them here, while others do work without kernels. Later all 
 
 from __future__ import annotations
 
+from typing import Any
+
 from dpfl_theory.kernels import select
 from dpfl_theory.runtime.executor import one_thread
 
@@ -17,26 +19,28 @@ def compile_kernels(device: str) -> None:
     a GPU."""
     if select(device).name != "cpu":
         return
-    from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, Simulation, simulate
+    from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
+    from dpfl_theory.descriptions.fedavg import DPFedAvg
     from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
     from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems import make
 
     huber = make("huber", clients=2, dimension=2, records=4, seed=0)
     quadratic = make("quadratic", clients=2, dimension=2, seed=0)
-    private = {"C": 1.0, "sigma_g": 0.1}
+    private = DPFedAvg(eta=0.1, E=2, C=1.0, sigma=0.1)
+    records: Any = {"eta_l": 0.1, "eta_g": 1.0, "s": 0.5, "C": 1.0, "sigma_g": 0.1}
     with one_thread():
         for cohort in (Cohort(), Cohort("fixed", 1)):
             for problem in (huber, quadratic):
-                clipped = FedAvg(0.1, 2, bounding=Clip(1.0), cohort=cohort, sigma=0.1)
+                clipped = Simulation(private, cohort)
                 for rounds in (2, 64):  # in the second run most rounds are played from a tape
                     simulate(clipped, problem, rounds, 2, observe=["suboptimality", "unclipped-gap"], device=device)
             for run in (
-                Simulation(RecordLevelFedAvg(eta_l=0.1, eta_g=1.0, K=2, s=0.5, **private), cohort),
+                Simulation(RecordLevelFedAvg(K=2, **records), cohort),
                 Simulation(TwoSidedFedAvg(eta_l=0.1, eta_g=1.0, Q=2), cohort, RecordGradient()),
             ):
                 simulate(run, huber, 2, 2, device=device)
         data = {"clients": 2, "dimension": 2, "records": 4, "ridge": 0.1}
         for problem in (make("logistic-synthetic", **data), make("softmax-synthetic", classes=3, **data)):
-            simulate(FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.1), problem, 2, 2, device=device)
-            simulate(DPScaffold(eta_l=0.1, eta_g=1.0, K=1, s=0.5, **private), problem, 2, 2, device=device)
+            simulate(private, problem, 2, 2, device=device)
+            simulate(DPScaffold(K=1, **records), problem, 2, 2, device=device)

@@ -46,9 +46,11 @@ def sides(s: Symbols) -> Sides:
 def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
-    from dpfl_theory import algorithms, problems
-    from dpfl_theory.algorithms.travel_bound import fedavg_reach
+    from dpfl_theory import problems
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.core import Experiment
+    from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+    from dpfl_theory.statements.travel_bound import fedavg_reach
 
     problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)
     c = problem.constants
@@ -56,9 +58,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     sigma = float(instance["sigma/G"]) * c.G_max
     # With one local step no gradient is longer than the threshold G, so clipping changes nothing. It bounds how far
     # the run can travel, on which finite-sample confidence limits depend.
-    algorithm = algorithms.FedAvg(
-        local_step=eta, bounding=algorithms.Clip(c.G_max * (1 + 1e-9)), sigma=sigma, noise="average"
-    )
+    run = DPFedAvg(eta=eta, C=c.G_max * (1 + 1e-9), sigma=sigma).replaced(noise=server_noise)
+    algorithm = Simulation(run)
     assert c.w_star is not None
     distance = float(np.linalg.norm(start - c.w_star))
     values = {"K": rounds, "d": problem.d, "L": c.L_max, "G": c.G_max, "sigma": sigma, "eta": eta, "D": distance}

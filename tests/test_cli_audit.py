@@ -9,7 +9,7 @@ import pytest
 
 from dpfl_theory.cli import main
 from dpfl_theory.privacy.audit import registry
-from dpfl_theory.privacy.audit.registry import audits
+from dpfl_theory.privacy.audit.registry import AUDITS
 from dpfl_theory.privacy.mechanisms import get
 
 NAME = "FedAvg, clip, average"
@@ -29,9 +29,9 @@ def test_the_sound_code_is_consistent(capsys: pytest.CaptureFixture[str]) -> Non
 def test_a_claim_that_promises_too_much_is_refuted(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    line = audits()[NAME]
+    line = AUDITS[NAME]
     better = registry.Audit(line.algorithm, get("dp-fedavg")(clients=3, noise_multiplier=2.0))
-    monkeypatch.setitem(audits(), NAME, better)
+    monkeypatch.setitem(AUDITS, NAME, better)
     assert main(["privacy", "audit", NAME, "--replicates", "50000"]) == 1
     text = capsys.readouterr().out.splitlines()
     assert text[0].split()[0] == "verdict"

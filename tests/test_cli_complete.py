@@ -139,7 +139,7 @@ def test_help_of_the_main_commands_has_examples(capsys: Output) -> None:
         assert f"\n    dpfl-theory {name} " in capsys.readouterr().out, name
 
 
-def test_modules_begin_with_the_commands_that_they_have() -> None:
+def test_modules_have_the_commands_that_are_listed() -> None:
     """This finds a command without importing the others."""
     for path in CLI.glob("[!_]*.py"):
         for name in commands_of(path.stem):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import pty
@@ -15,11 +16,13 @@ import pytest
 from dpfl_theory import statements
 from dpfl_theory.cli import _color, _listing, main
 from dpfl_theory.cli.list import EXPECTED
+from dpfl_theory.core.parameter import meanings
 from dpfl_theory.inventory import kinds
+from dpfl_theory.problems import families
 from dpfl_theory.statements.iteration import CONSTANTS, FUNCTIONS
-from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.power import recorded
+from dpfl_theory.sweep.problems import problems
 
 Output = pytest.CaptureFixture[str]
 
@@ -52,7 +55,9 @@ def test_statements_come_as_the_pages_have_them() -> None:
 
 def test_every_statement_has_a_chapter_and_each_chapter_comes_once() -> None:
     for paper in statements.papers():
-        chapters = [chapter(s.source.where) for s in statements.in_order(statements.select((), paper))]
+        found = statements.in_order(statements.select((), paper))
+        chapters = [known()[paper].place(s.id)[1] for s in found]
+        assert all(chapter in s.source.where for chapter, s in zip(chapters, found, strict=True))
         assert all(chapters)
         runs = [name for name, _ in groupby(chapters)]
         assert len(runs) == len(set(runs))
@@ -255,7 +260,7 @@ def test_each_kind_is_whole(capsys: Output, name: str) -> None:
     for item in listed:
         assert item["what"], item["name"]
         for p in item["parameters"]:
-            assert p["meaning"], f"{item['name']} {p['name']}: say it in the docstring"
+            assert p["meaning"], f"{item['name']} {p['name']}: declare its meaning"
     assert main(["list", name]) == 0
     out = capsys.readouterr().out
     assert all(re.search(rf"^  {re.escape(item['name'])} ", out, re.MULTILINE) for item in listed)
@@ -266,7 +271,6 @@ def test_each_kind_is_whole(capsys: Output, name: str) -> None:
 
 def test_what_is_listed_is_what_there_is(capsys: Output) -> None:
     from dpfl_theory.algorithms.observables import catalogue
-    from dpfl_theory.problems import families
     from dpfl_theory.sweep.algorithms import algorithms
     from dpfl_theory.validation.script import available
 
@@ -282,7 +286,17 @@ def test_what_is_listed_is_what_there_is(capsys: Output) -> None:
     assert names("algorithms") > set(algorithms())
     from laws.test_algorithm_laws import algorithms as classes
 
-    assert names("algorithms") - set(algorithms()) == {cls.__name__ for cls in classes()}
+    described = {"EF21", "FedAvg", "ScaffNew", "Scaffold", "TwoSidedFedAvg"}
+    assert names("algorithms") - set(algorithms()) == {cls.__name__ for cls in classes()} - described
+
+
+@pytest.mark.parametrize("name", sorted(families()))
+def test_each_parameter_of_a_problem_has_a_meaning(name: str) -> None:
+    """In lists, in the schema of configurations and in messages."""
+    declared = meanings(families()[name])
+    assert set(declared) == set(inspect.signature(families()[name]).parameters)
+    fields = problems()[name].model_fields
+    assert {key: fields[key].description for key in declared} == {key: one.text for key, one in declared.items()}
 
 
 @pytest.mark.parametrize("name", sorted(kinds()))
@@ -319,9 +333,9 @@ def test_parameters_have_units_and_defaults(capsys: Output) -> None:
     eta = next(p for p in listed["dp-fedavg"]["parameters"] if p["name"] == "eta")
     assert eta == {"name": "eta", "default": "none", "unit": "X^2/F", "meaning": "local step; 1/L without it"}
     assert listed["dp-fedavg"]["printed_in"] == "das2022 Algorithm 1 (i)"
-    assert main(["show", "algorithm", "FedAvg"]) == 0
+    assert main(["show", "algorithm", "ModelClippedFedAvg"]) == 0
     shown_ = capsys.readouterr().out
-    assert re.search(r"^  local_step +needed +\[X\^2/F\] +eta_k", shown_, re.MULTILINE)
+    assert re.search(r"^  local_step +needed +\[X\^2/F\] +eta_l", shown_, re.MULTILINE)
     assert re.search(r"^  cohort +Cohort\(\)", shown_, re.MULTILINE)
 
 

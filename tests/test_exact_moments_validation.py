@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.algorithms import EF21
+from dpfl_theory.algorithms import Cohort
 from dpfl_theory.algorithms.base import Context, Round
-from dpfl_theory.algorithms.ef21 import EF21State
-from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.algorithms.scaffold import Scaffold, ScaffoldState
+from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.validation import Context as Profile
 
 
@@ -75,13 +75,11 @@ def with_parts(right: Any, **parts: Any) -> Any:
     return replace(right, run=right.run.replaced(**parts))
 
 
-class Leaky(EF21):
+def leaky(a: Any, o: Any, w: Any, state: Any) -> Any:
     """A fault: the memories include the noise of the server's estimate."""
-
-    def round(self, context: Context, state: EF21State, k: int) -> tuple[EF21State, Round]:
-        after, round_ = super().round(context, state, k)
-        noise = context.per_replicate(self.beta)[:, None] * round_.noise
-        return EF21State(after.x, after.v_i + noise[None], after.v), round_
+    w, (v, v_i) = NormEC.round(a, o, w, state)
+    noise = a.memory_step * o.parts["noise"]
+    return w, (v, o.each(o.everyone, lambda i: v_i[i] + noise))
 
 
 def as_(kind: type) -> Callable[[Any], Any]:
@@ -118,8 +116,8 @@ LINE = "alpha-NormEC, n = 3, d = 1, K = 5, beta = 1/2"
         (ONE, lambda right: with_parts(right, warm_members=Scaffold.warm_members)),
         *((LOCAL, fault) for fault in (louder, without_share)),
         (RECORDS, whole_batches),
-        *((LINE, lambda right, f=f: replace(right, sigma=f * right.sigma)) for f in (1.07, 1 / math.sqrt(3))),
-        (LINE, as_(Leaky)),
+        *((LINE, lambda right, f=f: right.with_values(sigma=f * right.run.sigma)) for f in (1.07, 1 / math.sqrt(3))),
+        (LINE, lambda right: replace(right, run=right.run.replaced(round=leaky))),
     ],
 )
 def test_a_faulty_algorithm_is_noticed(exact: Any, name: str, fault: Callable[[Any], Any]) -> None:

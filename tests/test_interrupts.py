@@ -107,11 +107,12 @@ def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
 
 
 def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpfl_theory.algorithms import Clip, FedAvg, simulate
+    from dpfl_theory.algorithms import simulate
+    from dpfl_theory.descriptions.fedavg import DPFedAvg
     from dpfl_theory.problems import make
 
     problem = make("quadratic", clients=4, dimension=3, seed=1)
-    algorithm = FedAvg(0.1, 2, bounding=Clip(1.0), sigma=0.2)
+    algorithm = DPFedAvg(eta=0.1, E=2, C=1.0, sigma=0.2)
 
     def numbers() -> list[bytes]:
         run = simulate(algorithm, problem, 3000, 8, seed=2, observe=["suboptimality"], series=True, every=7)

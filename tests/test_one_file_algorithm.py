@@ -142,9 +142,8 @@ def test_check() -> None:
         run, start = fedprox()(eta=0.1, mu=0.0, E=2, beta=1.0, C=1e6, sigma=0.0), np.ones(PROBLEM.d)
         distance = float(np.linalg.norm(start - PROBLEM.constants.w_star))
         values = {"L": float(instance["of L"]) * PROBLEM.constants.L_f, "D": distance}
-        from dpfl_theory.algorithms.batched import simulation
 
-        return Experiment(PROBLEM, simulation(run), 20, start, values, replicates=1, random=False)
+        return Experiment(PROBLEM, run, 20, start, values, replicates=1, random=False)
 
     gap = Expected("E_gap", (("suboptimality", 1),), (1, 0), "E", "mean suboptimality")
     statement = Statement(

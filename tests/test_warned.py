@@ -58,13 +58,13 @@ def round(w, state, clients, cohort, rng, *, eta):
 """
 OVERFLOWS = """
 import numpy as np
-from dpfl_theory.algorithms import FedAvg
+from dpfl_theory.descriptions.fedavg import FedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Source, Statement, Symbol
 def build(statement, instance):
     far = [np.exp(x) for x in (np.float64(1e3), np.float64(1e4))] + [np.log(np.float64(-1.0))]
     problem = make("quadratic", clients=4, dimension=3, seed=1)
-    return Experiment(problem, FedAvg(0.1), 2, np.zeros(3), {"B": 1e9 + float(np.exp(-far[0]))}, random=False)
+    return Experiment(problem, FedAvg(eta=0.1), 2, np.zeros(3), {"B": 1e9 + float(np.exp(-far[0]))}, random=False)
 STATEMENTS = (
     Statement(
         "mine.far", "lemma", "t", Source("mine", "1"), "t", (Symbol("B", "a bound", (1, 0)),),

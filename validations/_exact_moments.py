@@ -15,11 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Simulation, alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.observables import get
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.error_feedback import NormEC
+from dpfl_theory.descriptions.fedavg import FedAvg
 from dpfl_theory.descriptions.record_level import DPScaffold
+from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold, all_users
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
@@ -95,7 +98,7 @@ def _cohorts(problem: Problem) -> Iterator[Comparison]:
     for scheme, r in (("poisson", 1), ("poisson", 2), ("fixed", 1), ("fixed", 2)):
         kind = "independent" if scheme == "poisson" else "fixed"
         exact = second_moment(members, Fraction(r), kind) / whole**2
-        algorithm = FedAvg(0.01, 1, cohort=Cohort(scheme, r))
+        algorithm = Simulation(FedAvg(eta=0.01), Cohort(scheme, r))
         yield Comparison(f"cohort, {kind}, r = {r}", exact, algorithm, problem, 1, "signal-squared")
 
 
@@ -113,7 +116,7 @@ def _hou2023(problem: Problem, T: int) -> Iterator[Comparison]:
         p = Fraction(1, tau)
         variance = p * T * UNIT
         exact = expected_psi([[q] for q in Q], [START - star], shifts, Fraction(1), p, T, variance)
-        scaffnew = ScaffNew(1.0, 1.0 / tau, None, math.sqrt(variance))
+        scaffnew = Simulation(UnclippedScaffNew(eta=1.0, p=1.0 / tau, sigma=math.sqrt(variance)))
         yield Comparison(f"DP-ScaffNew, p = 1/{tau}", exact, scaffnew, problem, T, "scaffnew-lyapunov")
 
 
@@ -221,5 +224,5 @@ def _shulgin2025() -> Iterator[Comparison]:
 
 def _estimate(setting: str, exact: Fraction, n: int, d: int, K: int, sigma: float, beta: float) -> Comparison:
     problem = make("quadratic", clients=n, dimension=d, seed=1)
-    algorithm = alpha_norm_ec(0.1, 0.1, beta, sigma=sigma)
+    algorithm = Simulation(NormEC(gamma=0.1, alpha=0.1, beta=beta, sigma=sigma))
     return Comparison(f"alpha-NormEC, {setting}", exact, algorithm, problem, K + 1, "estimate-noise", squared=True)

@@ -7,30 +7,14 @@ from collections.abc import Iterator
 from docs.inserts import plain, table
 from dpfl_theory.conform.parameter_names import names
 from dpfl_theory.conform.references import references
-from dpfl_theory.errors import InputError
-from dpfl_theory.inventory.algorithms import KIND
-from dpfl_theory.privacy.mechanisms import mechanisms
+from dpfl_theory.inventory import kinds
 from dpfl_theory.recommend.algorithms import settings
 from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.sweep.algorithms import algorithms
 
-__all__ = ["insert", "protected"]
+__all__ = ["insert"]
 
 HEADS = ("name", "algorithm", "protects", "printed in", "best by runs", "printed rule", "conformance")
-
-
-def protected(name: str) -> str:
-    """The unit that an algorithm's noise protects: ``client``, ``record``, or empty without noise.
-
-    >>> protected("dp-fedavg"), protected("dp-sgd-record"), protected("fedavg")
-    ('client', 'record', '')
-    """
-    if algorithms()[name].noise is None:
-        return ""
-    for known in (tuned(), mechanisms()):
-        if name in known:
-            return str(known[name].protects)
-    raise InputError(f"nothing says whose data the noise of {name} protects")
 
 
 def insert() -> str:
@@ -39,14 +23,14 @@ def insert() -> str:
 
 
 def _parts() -> Iterator[str]:
-    items = [item for item in KIND.items() if item.name in algorithms()]  # the others are classes
+    items = [item for item in kinds()["algorithms"].items() if item.name in algorithms()]  # the others are classes
     yield table(
         HEADS,
         (
             [
                 f"[`{item.name}`](#algorithm-{item.name})",
                 plain(item.what),
-                f"one {protected(item.name)}" if protected(item.name) else "nothing",
+                item.facts["protects"],
                 plain(item.facts["printed in"]),
                 *("yes" if item.name in known else "–" for known in (tuned(), settings(), references())),
             ]

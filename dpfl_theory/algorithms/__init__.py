@@ -6,27 +6,19 @@ from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import DivergenceWarning
-from dpfl_theory.algorithms.dp_sgd import DPSGD
-from dpfl_theory.algorithms.ef21 import EF21, alpha_norm_ec, clip21
-from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
 from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
 from dpfl_theory.algorithms.model_clipping import ModelClippedFedAvg
-from dpfl_theory.algorithms.momentum import ServerMomentum
-from dpfl_theory.algorithms.scaffnew import ScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.simulate import Run, Stream, simulate
 
 __all__ = [
-    "DPSGD",
-    "EF21",
     "Algorithm",
     "Bounding",
     "Clip",
     "Cohort",
     "DivergenceWarning",
-    "FedAvg",
     "FullGradient",
     "Gradient",
     "ModelClippedFedAvg",
@@ -34,10 +26,8 @@ __all__ = [
     "Normalise",
     "RecordGradient",
     "Run",
-    "ScaffNew",
     "Scaffold",
     "Schedule",
-    "ServerMomentum",
     "Simulation",
     "SmoothedNormalise",
     "Stream",
@@ -45,7 +35,5 @@ __all__ = [
     "TwoSidedFedAvg",
     "Unbounded",
     "WeightedAverage",
-    "alpha_norm_ec",
-    "clip21",
     "simulate",
 ]

@@ -9,12 +9,13 @@ Karimireddy et al. (2020): ratio = 1 for convex objectives, and ratio = 1 - mu K
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.hyperparameters import PerReplicate, positive, to_json
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 
@@ -39,17 +40,15 @@ class WeightedAverage(Algorithm):
     average is the starting point, which has no weight afterwards, unless ``with_start``: then x_0 counts like the
     others.
 
-    algorithm: any;  ratio: in (0, 1] for weights that grow geometrically, 1 for the plain mean;
-    with_start: whether x_0 counts.
-
-    >>> from dpfl_theory.algorithms import FedAvg
-    >>> WeightedAverage(FedAvg(0.1), 0.99).describe()["ratio"]
+    >>> from dpfl_theory.algorithms import Simulation
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
+    >>> WeightedAverage(Simulation(FedAvg(eta=0.1)), 0.99).describe()["ratio"]
     0.99
     """
 
-    algorithm: Algorithm
-    ratio: PerReplicate = 1.0
-    with_start: bool = False
+    algorithm: Annotated[Algorithm, Meaning("any algorithm")]
+    ratio: Annotated[PerReplicate, Meaning("in (0, 1] for weights that grow geometrically, 1 for the plain mean")] = 1.0
+    with_start: Annotated[bool, Meaning("whether x_0 counts")] = False
 
     def __post_init__(self) -> None:
         positive("the ratio of the weights", self.ratio)

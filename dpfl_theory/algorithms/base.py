@@ -99,7 +99,7 @@ class Round:
     @property
     def update_norms(self) -> Any:
         """The lengths of all clients' updates from w (S, n), sampled or not; None without a phase."""
-        return None if self.phase is None else self.phase.norms
+        return None if self.phase is None else self.phase.lengths
 
 
 class Algorithm(ABC):

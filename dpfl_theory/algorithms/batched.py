@@ -35,7 +35,11 @@ from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_N
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
 
-__all__ = ["BatchOperations", "Simulation", "simulation"]
+__all__ = ["BatchOperations", "Simulation"]
+
+
+INTERVALS = {"share": "(0, 1]", "fraction": "[0, 1)"}
+"""The values of some kinds of parameters."""
 
 
 class Chosen(tuple[Any, Any]):
@@ -212,6 +216,8 @@ class BatchOperations:
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise InputError(f"problem {self._context.problem.name!r} has no records")
+        if (sizes := np.diff(self._context.problem.data.offsets)).min() == sizes.max():  # type: ignore[attr-defined]
+            return int(sizes[0])
         if isinstance(i, Chosen):
             return records[i.clients][:, :, None]
         return records[:, None, None] if i is Ellipsis else records[i]
@@ -279,7 +285,7 @@ class BatchOperations:
         if i is not Ellipsis:
             return kernels.gradients_of(y[None], xp.full((1, self.S), i))[0]
         if len(y.shape) == 2:
-            return kernels.local_phase(y, xp.zeros(self.S), 1).updates()
+            y = xp.repeat(y[None], self.n, axis=0)
         return kernels.client_gradients(xp.ascontiguousarray(dense(y)))
 
     def row(self, value: Any) -> Any:
@@ -448,6 +454,9 @@ class Simulation(Algorithm):
     cohort: Cohort = field(default_factory=Cohort)
     gradient: Gradient = field(default_factory=FullGradient)
 
+    def __post_init__(self) -> None:
+        check_values(self.run.with_defaults())
+
     def with_values(self, **values: Any) -> Simulation:
         """The same simulation with other values of the algorithm's parameters, by attribute."""
         return replace(self, run=self.run.with_values(**values))
@@ -455,18 +464,19 @@ class Simulation(Algorithm):
     def validate(self, problem: Problem, replicates: int) -> None:
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
-        check_values(self.run)
-        for attribute, what in self.run.counts.items():
-            require_integer(f"the number of {what}", getattr(self.run, attribute), minimum=0)
-        for attribute, p in self.run.parameters.items():
-            fits_replicates(named(p), getattr(self.run, attribute), replicates)
+        run = self.run.with_defaults()
+        for attribute, what in run.counts.items():
+            require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
+        for attribute, p in run.parameters.items():
+            fits_replicates(named(p), getattr(run, attribute), replicates)
 
     @cached_property
     def _numbers(self) -> tuple[Description, tuple[str, ...]]:
         """The description with plain numbers, and the parameters that have other values."""
-        own = {a: getattr(self.run, a) for a in self.run.parameters}
+        run = self.run.with_defaults()
+        own = {a: getattr(run, a) for a in run.parameters}
         plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
-        run = self.run.with_values(**plain)
+        run = run.with_values(**plain)
         parts = {name: recorded(name, getattr(type(run), name)) for name in run.observed}
         return run.replaced(**parts), tuple(own.keys() - plain.keys())
 
@@ -521,8 +531,9 @@ class Simulation(Algorithm):
         return w
 
     def describe(self) -> dict[str, Any]:
-        values = {p.symbol: to_json(getattr(self.run, a)) for a, p in self.run.parameters.items()}
-        values |= {a: int(getattr(self.run, a)) for a in self.run.counts}
+        run = self.run.with_defaults()
+        values = {p.symbol: to_json(getattr(run, a)) for a, p in run.parameters.items()}
+        values |= {a: int(getattr(run, a)) for a in run.counts}
         oracle = {} if isinstance(self.gradient, FullGradient) else self.gradient.describe()
         parts = {"replaced": list(self.run.replaced_parts)} if self.run.replaced_parts else {}
         return {"algorithm": self.run.name, **values, **parts, "cohort": self.cohort.describe(), **oracle}
@@ -580,20 +591,7 @@ def check_values(run: Description) -> None:
             raise InputError(f"{name} is {value!r}: one number for all replicates and rounds is needed")
         elif p.kind == "positive":
             positive_steps(name, value)
-        else:
-            positive(name, value, zero=p.kind == "nonnegative")
-            if p.kind == "share" and not all(p.fits(v) for v in ([value] if single(value) else value)):
-                raise InputError(f"{name} is {value!r}: it must lie in (0, 1]")
-
-
-def simulation(run: Description, cohort: Cohort | None = None) -> Algorithm:
-    """The simulation of a description with these cohorts, all clients by default: its fused form, or the batched one.
-
-    >>> from dpfl_theory.descriptions.fedavg import FedAvg
-    >>> type(simulation(FedAvg(eta=0.1, beta=0.1, E=5))).__module__
-    'dpfl_theory.algorithms.fedavg'
-    """
-    check_values(run)
-    cohort = Cohort() if cohort is None else cohort
-    found: Algorithm | None = run.fused(cohort)
-    return Simulation(run, cohort) if found is None else found
+        elif p.kind == "nonnegative":
+            positive(name, value, zero=True)
+        elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
+            raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")

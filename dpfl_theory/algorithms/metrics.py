@@ -23,10 +23,11 @@ def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
     predicted, and a logit of exactly zero is +1. Raises InputError for other losses; a run raises it where the server's
     vector has another length.
 
-    >>> from dpfl_theory.algorithms import FedAvg, simulate
+    >>> from dpfl_theory.algorithms import simulate
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
     >>> from dpfl_theory.problems import make
     >>> problem = make("logistic-synthetic", clients=2, dimension=3, records=30, ridge=0.01)
-    >>> run = simulate(FedAvg(1.0), problem, 100, observe=[accuracy(problem.data)], device="cpu")
+    >>> run = simulate(FedAvg(eta=1.0), problem, 100, observe=[accuracy(problem.data)], device="cpu")
     >>> bool(run["test-accuracy"].last[0] > 0.7)
     True
     """

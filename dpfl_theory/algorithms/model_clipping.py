@@ -9,7 +9,7 @@ A client clips the model that it sends, not the difference (zhang2021 Section 2.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 from dpfl_theory.algorithms.base import Context, Memoryless, Round
 from dpfl_theory.algorithms.bounding import Clip
@@ -25,6 +25,7 @@ from dpfl_theory.algorithms.hyperparameters import (
     step_at,
     to_json,
 )
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.problems.base import Problem
 
 __all__ = ["ModelClippedFedAvg"]
@@ -34,20 +35,18 @@ __all__ = ["ModelClippedFedAvg"]
 class ModelClippedFedAvg(Memoryless):
     """zhang2021 Section 2.1: FedAvg whose clients clip the models they send to length c.
 
-    local_step: eta_l [X^2/F];  threshold: c [X], from the origin of the parameters;  local_steps: Q;  sigma: standard
-    deviation per coordinate [X] of each client's noise;  cohort, gradient: as for `TwoSidedFedAvg`. The server does not
-    move when no client takes part.
+    The server does not move when no client takes part.
 
     >>> ModelClippedFedAvg(0.1, threshold=1.0).describe()["threshold"]
     1.0
     """
 
-    local_step: StepSize
-    threshold: PerReplicate
-    local_steps: int = 1
-    sigma: PerReplicate = 0.0
-    cohort: Cohort = field(default_factory=Cohort)
-    gradient: Gradient = field(default_factory=FullGradient)
+    local_step: Annotated[StepSize, Meaning("eta_l", "X^2/F")]
+    threshold: Annotated[PerReplicate, Meaning("c, from the origin of the parameters", "X")]
+    local_steps: Annotated[int, Meaning("Q")] = 1
+    sigma: Annotated[PerReplicate, Meaning("standard deviation per coordinate of each client's noise", "X")] = 0.0
+    cohort: Annotated[Cohort, Meaning("the client sampling")] = field(default_factory=Cohort)
+    gradient: Annotated[Gradient, Meaning("the gradient of a local step")] = field(default_factory=FullGradient)
 
     def __post_init__(self) -> None:
         positive_steps("the local step size", self.local_step)

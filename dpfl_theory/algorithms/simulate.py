@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.algorithms.base import Algorithm, Context
-from dpfl_theory.algorithms.batched import Simulation, simulation
+from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
 from dpfl_theory.algorithms.hyperparameters import require_integer
@@ -181,13 +181,12 @@ def simulate(
     Raises InputError for counts that are not whole numbers, starting points of the wrong shape, or hyper-parameters
     that the algorithm cannot use on this problem; EnvironmentFault when the device is missing.
 
-    >>> from dpfl_theory.algorithms import FedAvg
+    >>> from dpfl_theory.descriptions.fedavg import DPFedAvg, FedAvg
     >>> from dpfl_theory.problems import make
     >>> problem = make("quadratic", clients=4, dimension=3, seed=1)
     >>> run = simulate(FedAvg(local_step=0.5, local_steps=2), problem, rounds=200, replicates=2, seed=0, device="cpu")
     >>> bool((run["suboptimality"].last < 0.5 * run["suboptimality"].mean).all())
     True
-    >>> from dpfl_theory.descriptions.fedavg import DPFedAvg
     >>> private = DPFedAvg(eta=0.1, beta=0.1, E=5, C=1.0, sigma=0.5)
     >>> simulate(private, problem, 10, cohort=Cohort("poisson", 2), device="cpu").configuration["algorithm"]["C"]
     1.0
@@ -205,13 +204,10 @@ def simulate(
         raise InputError(
             "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
         )
-    title, described = type(algorithm).__name__, None
+    title = type(algorithm).__name__
     if isinstance(algorithm, Description):
-        title, described = algorithm.name, Simulation(algorithm, cohort or Cohort())
-        algorithm = simulation(algorithm, cohort)
-    elif isinstance(algorithm, Simulation):
-        title = algorithm.run.name
-    if described is None and cohort is not None:
+        title, algorithm = algorithm.name, Simulation(algorithm, cohort or Cohort())
+    elif cohort is not None:
         raise InputError(f"{title} samples its clients itself: give the cohort to {title}, or simulate a description")
     algorithm.validate(problem, replicates)
     points = _starting_points(start, replicates, problem.d)
@@ -245,7 +241,7 @@ def simulate(
         for o in chosen
     }
     configuration = {
-        "algorithm": (described or algorithm).describe(),
+        "algorithm": algorithm.describe(),
         "problem": {"name": problem.name, "clients": problem.n, "dimension": problem.d},
         "rounds": rounds,
         "replicates": replicates,

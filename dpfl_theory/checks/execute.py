@@ -20,7 +20,7 @@ from dpfl_theory.checks.validate_build import guarded
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence
 from dpfl_theory.core.methods import UNITS
-from dpfl_theory.errors import DpflError, InputError, InstanceError, WorkLimitError, format_error, place
+from dpfl_theory.errors import CheckError, DpflError, InputError, InstanceError, WorkLimitError, format_error, place
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
@@ -57,7 +57,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
-        raise InputError(f"check {c.name!r} of {statement.id}: {fault}")
+        raise CheckError(f"check {c.name!r} of {statement.id}: {fault}")
     ours, seconds = statement.paper in catalogue.papers(), settings.most_seconds
     started = time.perf_counter()
 
@@ -73,20 +73,20 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 why = f"not started: {error}"
                 return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
             except InputError as error:
-                if ours or str(error).startswith("check "):
+                if ours or isinstance(error, CheckError):
                     raise
-                raise InputError(cannot(statement, c, error)) from error
+                raise CheckError(cannot(statement, c, error)) from error
             except DpflError:
                 raise
             except Exception as error:
                 if ours:
                     error.add_note(place(error))  # the traceback does not leave this process
                     raise  # an error of this package
-                raise InputError(cannot(statement, c, error)) from error
+                raise CheckError(cannot(statement, c, error)) from error
             except BaseException as error:  # an exit does not end this program
                 if isinstance(error, KeyboardInterrupt) and seconds is None:
                     raise  # a copy of this process needs no progress
-                raise InputError(cannot(statement, c, error)) from error
+                raise CheckError(cannot(statement, c, error)) from error
 
     try:
         if seconds is None:

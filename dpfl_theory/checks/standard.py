@@ -27,7 +27,7 @@ from typing import Any
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.core import Check, Statement
-from dpfl_theory.core.evidence import kind_of, not_met, verdict_of
+from dpfl_theory.core.evidence import UNMET, kind_of, verdict_of
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.statements.power import Power
 from dpfl_theory.statements.power import recorded as recorded_power
@@ -81,7 +81,7 @@ def chosen(statement: Statement, checks: Sequence[Check], found: Found, power: P
         return set() if kept & set(candidates) else set(candidates[:1])
 
     for hypothesis in statement.hypotheses:
-        kept |= fastest(key for key, e in found.items() if e["reason"].startswith(not_met(hypothesis.text)))
+        kept |= fastest(key for key, e in found.items() if e["notes"].get(UNMET) == hypothesis.text)
     inside = [key for key, c in keys.items() if c.expected == "holds"]
     for method in dict.fromkeys(c.method for c in checks):
         own = [key for key in inside if key[0] == method]

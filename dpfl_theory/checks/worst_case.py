@@ -28,7 +28,7 @@ from dpfl_theory.checks.pep_inequality import arranged, way
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.core.evidence import HALF, Evidence, Interval, outside
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import CheckError
 
 __all__ = ["inequality", "run", "solve"]
 
@@ -101,7 +101,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             found = solve(performance)
         also = {name: _also(statement, build) for name, build in performance.also.items()}
     except NotACone as error:
-        raise InputError(f"check {check.name!r} of {statement.id}: {error}") from error
+        raise CheckError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
     small = gap <= GAP_TOLERANCE
     reverse = isinstance(built, WorstCase) and way(statement, built) == ">="

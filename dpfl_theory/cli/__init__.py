@@ -1,5 +1,4 @@
-"""The command line. Each module of this package has one group of commands as a typer application named ``app``, and its
-docstring starts with their names in backquotes.
+"""The command line. Each module of this package has one group of commands as a typer application named ``app``.
 
 A module is imported to find its commands, so heavy imports are inside the commands.
 """
@@ -9,11 +8,9 @@ from __future__ import annotations
 import importlib
 import os
 import pkgutil
-import re
 import sys
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -26,6 +23,8 @@ __all__ = ["application", "commands_of", "main"]
 
 COMPLETE = "_DPFL_THEORY_COMPLETE"
 """The environment variable by which a shell requests completions."""
+SEVERAL = {"reports": ("errata", "report", "reproduce", "validate")}
+"""The commands of modules with several; another module has one command, with its name."""
 TASKS = (
     ("check a published theorem", "dpfl-theory check das2022.theorem3 --method privacy"),
     ("check your own theorem", "dpfl-theory new theorem my-theorem"),
@@ -99,14 +98,13 @@ def application(wanted: str | None = None) -> Any:
     return get_command(app)
 
 
-def commands_of(module: str) -> list[str]:
-    """The commands of a module of this package, without importing it: its docstring starts with them.
+def commands_of(module: str) -> tuple[str, ...]:
+    """The commands of a module of this package, without importing it.
 
     >>> commands_of("store")
-    ['store']
+    ('store',)
     """
-    with (Path(__file__).parent / f"{module}.py").open(encoding="utf-8") as file:
-        return re.findall(r"`([a-z-]+)`", file.readline().partition(":")[0])
+    return SEVERAL.get(module, (module,))
 
 
 def _command(words: Sequence[str]) -> str | None:

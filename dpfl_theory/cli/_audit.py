@@ -40,15 +40,14 @@ def audit(
     \b
       dpfl-theory privacy audit "FedAvg, clip, average" --delta 1e-3
     """
-    from dpfl_theory.privacy.audit.registry import audits
+    from dpfl_theory.privacy.audit.registry import AUDITS
 
     choice("format", format_, ("text", "json"))
     target = None if output is None else writable(output)
-    known = audits()
     for name in names or ():
-        if name not in known:
-            raise unknown_name("audit", name, known)
-    chosen, share = list(names or known), parsed("--delta", delta)
+        if name not in AUDITS:
+            raise unknown_name("audit", name, AUDITS)
+    chosen, share = list(names or AUDITS), parsed("--delta", delta)
     count = parsed("--replicates", replicates, whole=True)
     if not isinstance(count, int) or count < 1000:
         raise InputError(f"--replicates is {replicates}: give a whole number of at least 1000")
@@ -61,10 +60,10 @@ def audit(
         for done, name in enumerate(chosen):
             progress(done / len(chosen), name)
             confidence = 1.0 - (1.0 - CONFIDENCE) / len(chosen)
-            found = known[name].run(
+            found = AUDITS[name].run(
                 delta=share, replicates=count, seed=parse_seed(seed), confidence=confidence, device=device
             )
-            setting = known[name].mechanism_with_rounds().setting()
+            setting = AUDITS[name].mechanism_with_rounds().setting()
             rows += [{"audit": name, **_plain(result), "setting": setting} for result in found]
     violated = [row for row in rows if row["verdict"] == "violated"]
     document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}

@@ -11,7 +11,6 @@ from dpfl_theory.cli import _color
 from dpfl_theory.core import Statement
 from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements import paper
-from dpfl_theory.statements.order import chapter
 from dpfl_theory.statements.power import recorded
 
 __all__ = ["WITH", "lines", "matching"]
@@ -89,11 +88,11 @@ def lines(found: Sequence[Statement], width: int | None) -> list[_color.Line]:
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
     shown = _fitting(sizes, width)
     made: list[_color.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
-    for id_, own in groupby(found, lambda s: s.paper):
-        heading = paper.known()[id_].heading if id_ in paper.known() else ""
-        made += [(), ((id_, "bold cyan"), (_color.cut(f"  {heading}", (width or 10**6) - len(id_)), "cyan"))]
-        for where, some in groupby(own, lambda s: chapter(s.source.where)):
-            made.append(((f" {where or 'elsewhere'}", "bold"),))
+    for printed, own in groupby(found, lambda s: paper.known()[s.paper]):
+        heading = _color.cut(f"  {printed.heading}", (width or 10**6) - len(printed.id))
+        made += [(), ((printed.id, "bold cyan"), (heading, "cyan"))]
+        for chapter, some in groupby(own, lambda s: paper.known()[s.paper].place(s.id)[1]):
+            made.append(((f" {chapter}", "bold"),))
             made += [_cells(rows[s.id], shown, _style_of(s)) for s in some]
     return [*made, *([()] if made else []), ((_summary(found), "bold"),)]
 

@@ -86,7 +86,7 @@ class Reading:
 @dataclass(frozen=True)
 class Setting:
     """Where a run takes place: clients, cohort (None for all) and how it is drawn, the neighbouring relation, the
-    observer, and the number of rounds."""
+    observer, the number of rounds, and of the smallest client's records."""
 
     clients: int
     cohort: float | None
@@ -94,6 +94,7 @@ class Setting:
     relation: str
     view: str
     rounds: int
+    records: int = 1
 
 
 @dataclass(frozen=True)
@@ -163,8 +164,6 @@ class Algorithm:
                 elif name in found:  # the value is fixed
                     del found[name]
         cls.parameters = found
-        if "fused" not in vars(cls):  # a subclass may have other parts
-            cls.fused = Algorithm.fused  # type: ignore[method-assign]
 
     def __init__(self, **values: Any) -> None:
         named = self.attributes()
@@ -194,7 +193,7 @@ class Algorithm:
 
     @classmethod
     def with_parts(cls, parts: Mapping[str, Callable[..., Any]]) -> type[Self]:
-        """The algorithm with some parts of its round replaced. It has a fused form only where the parts bring one.
+        """The algorithm with some parts of its round replaced.
 
         >>> Algorithm.with_parts({"round": lambda a, o, w, state: (w, state)})().round(None, 1.0, None)
         (1.0, None)
@@ -202,16 +201,25 @@ class Algorithm:
         names = dict.fromkeys((*cls.replaced_parts, *parts))
         return type(cls.__name__, (cls,), {**parts, "replaced_parts": tuple(names)}) if parts else cls
 
-    def fused_without(self, cohort: Any, **parts: Callable[..., Any]) -> Any:
-        """The fused form of the algorithm whose parts were replaced by these; None where others were replaced, too."""
-        before: Any = type(self).__mro__[1]
-        own = {name: part for name, part in vars(type(self)).items() if callable(part) and name != "fused"}
-        return before.fused(self, cohort) if own == parts else None
-
     def with_values(self, **values: Any) -> Self:
         """The same algorithm with other values, by attribute."""
         found = object.__new__(type(self))
         found.__dict__ |= {**self.__dict__, **values}
+        return found
+
+    def with_defaults(self) -> Self:
+        """The same algorithm with those missing values that do not depend on a problem.
+
+        >>> class Example(Algorithm):
+        ...     steps = Parameter("E", "local steps", kind="count")
+        >>> Example().with_defaults().steps
+        1
+        """
+        found = self.with_values()
+        for attribute, p in self.parameters.items():
+            known = p.default is not None and (p.scale is None or (p.default == 1.0 and not p.scale.by_problem))
+            if known and getattr(self, attribute) is None:
+                found.__dict__[attribute] = p.scale.of(found, None) if p.scale else p.value(found, None, p.default)
         return found
 
     def replaced(self, **parts: Callable[..., Any]) -> Self:
@@ -259,13 +267,6 @@ class Algorithm:
 
     def initial(self, o: Any, w: Any) -> Any:
         """The state before the first round, which starts at w."""
-        return None
-
-    def fused(self, cohort: Any) -> Any:
-        """A hand-written simulation (`dpfl_theory.algorithms.base.Algorithm`) of this algorithm with these cohorts.
-
-        It is an optimisation, None without one. A class does not inherit it.
-        """
         return None
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:

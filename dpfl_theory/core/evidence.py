@@ -27,6 +27,7 @@ __all__ = [
     "OF_STATEMENTS",
     "SCHEMA",
     "UNCHECKED",
+    "UNMET",
     "VERDICTS",
     "Evidence",
     "EvidenceList",
@@ -35,7 +36,6 @@ __all__ = [
     "document",
     "exit_code",
     "kind_of",
-    "not_met",
     "of_outcome",
     "outside",
     "statement_verdict",
@@ -51,6 +51,8 @@ ENDED = "ended"
 """The note of a check that was stopped, so that its result is unknown."""
 HALF = "half of the equality"
 """The note of a check that decides one half of an equality: which half."""
+UNMET = "hypothesis"
+"""The note of a check whose instance does not meet a hypothesis: which one."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which only the units were checked. A single check has no such verdict."""
 OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
@@ -227,22 +229,18 @@ def agreement(verdict: str, expected: str) -> str:
     return "undecided" if verdict == "inconclusive" else "differs"
 
 
-def not_met(hypothesis: str) -> str:
-    """The start of the reason of evidence whose instance does not meet a hypothesis."""
-    return f"the hypothesis '{hypothesis}' is not met"
-
-
 def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
     """The evidence of a check whose instance does not meet a hypothesis; ``missing`` names it and says how it fails."""
-    reason = f"{not_met(missing[0])}: {missing[1]}"
+    hypothesis, failure = missing
     return Evidence(
         statement=statement.id,
         method=check.method,
         check=check.name,
         verdict="not-applicable",
         expected=check.expected,
-        reason=reason,
+        reason=f"the hypothesis '{hypothesis}' is not met: {failure}",
         instance=check.instance,
+        notes={UNMET: hypothesis},
         seconds=seconds,
     )
 

@@ -2,14 +2,55 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_type_hints
 
-__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Parameter", "Range", "Scale"]
+__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Meaning", "Parameter", "Range", "Scale", "meanings", "summary"]
 
-KINDS = ("positive", "nonnegative", "count", "share")
-"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, or in (0, 1]."""
+KINDS = ("positive", "nonnegative", "count", "share", "fraction")
+"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, in (0, 1], or in [0, 1)."""
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The meaning of an argument in words, and its unit: the metadata of its type.
+
+    >>> Meaning("local step", "X^2/F").text, Meaning("clients").text
+    ('local step [X^2/F]', 'clients')
+    """
+
+    words: str
+    unit: str = ""
+
+    @property
+    def text(self) -> str:
+        """Meaning and unit."""
+        return f"{self.words} [{self.unit}]" if self.unit else self.words
+
+
+def meanings(constructor: Any) -> dict[str, Meaning]:
+    """The arguments of a function or the fields of a data class that declare their meaning.
+
+    >>> from typing import Annotated
+    >>> def scaled(length: Annotated[float, Meaning("the norm", "X")], seed: int = 0) -> None: ...
+    >>> meanings(scaled)
+    {'length': Meaning(words='the norm', unit='X')}
+    """
+    types = get_type_hints(constructor, include_extras=True)
+    declared = {name: getattr(of, "__metadata__", ()) for name, of in types.items()}
+    return {name: one for name, found in declared.items() for one in found if isinstance(one, Meaning)}
+
+
+def summary(of: Any) -> str:
+    """The first paragraph of a documentation string, as plain text.
+
+    >>> def made() -> None: "Vectors of ``R^d``.\\n\\n    More."
+    >>> summary(made)
+    'Vectors of R^d'
+    """
+    return " ".join((inspect.getdoc(of) or "").partition("\n\n")[0].split()).replace("`", "").rstrip(".")
 
 
 @dataclass(frozen=True)
@@ -17,7 +58,7 @@ class Scale:
     """The unit in which a hyper-parameter is measured on a problem.
 
     text: in words, for help texts and schemas. of: its value, from an algorithm whose earlier parameters are set, and
-    from the problem's scales (`dpfl_theory.core.algorithm.Scales`).
+    from the problem's scales (`dpfl_theory.core.algorithm.Scales`). by_problem: whether it depends on the problem.
 
     >>> Scale("1/L", lambda a, problem: 1.0 / problem.L).text
     '1/L'
@@ -25,6 +66,7 @@ class Scale:
 
     text: str
     of: Callable[[Any, Any], float]
+    by_problem: bool = True
 
 
 INVERSE_SMOOTHNESS = Scale("1/L", lambda a, problem: 1.0 / problem.L)
@@ -89,7 +131,7 @@ class Parameter:
     @property
     def text(self) -> str:
         """Meaning and unit."""
-        return f"{self.meaning} [{self.unit}]" if self.unit else self.meaning
+        return Meaning(self.meaning, self.unit).text
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -118,5 +160,7 @@ class Parameter:
                 return value >= 0
             case "share":
                 return 0 < value <= 1
+            case "fraction":
+                return 0 <= value < 1
             case _:
                 return value >= 1 and float(value).is_integer()

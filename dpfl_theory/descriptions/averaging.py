@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
+from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
 
-__all__ = ["SERVER_NOISE", "Averaging"]
+__all__ = ["SERVER_NOISE", "Averaging", "over_cohort", "with_momentum"]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
+
+
+def over_cohort(a: Any, o: Any, members: Any) -> Any:
+    """Division by |S|."""
+    size = o.count(members)
+    return o.when(size > 0, lambda: size, lambda: 1)
 
 
 class Averaging(Algorithm):
@@ -141,3 +149,27 @@ class Averaging(Algorithm):
     def deviation(self, o: Any) -> Any:
         """The standard deviation of the noise on the average of a full cohort."""
         return self.sigma
+
+
+def with_momentum(kind: type[Averaging]) -> type[Averaging]:
+    """The algorithm with heavy-ball momentum at the server (das2022 Appendix H has m = 0.8). Raises InputError for an
+    algorithm that keeps another state.
+
+    v = m v + (w - w'),  w = w - v,  where w' is the next vector of the algorithm itself. It uses only released
+    vectors, so it costs no privacy.
+
+    >>> from dpfl_theory.descriptions.fedavg import FedAvg
+    >>> with_momentum(FedAvg)(eta=0.1, momentum=0.8).momentum
+    0.8
+    """
+
+    owner = next(one for one in kind.__mro__ if "round" in vars(one))
+    if "server" not in vars(owner) or kind.initial is not Algorithm.initial:
+        raise InputError(f"{kind.name} keeps a state in addition to the server's vector: give an algorithm without one")
+
+    def server(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+        velocity = a.momentum * state + (w - a.move(o, w, step))
+        return w - velocity, velocity
+
+    parts = {"initial": lambda a, o, w: o.zero, "server": server}
+    return kind.with_parts({**parts, "momentum": Parameter("m", "server momentum", kind="fraction", default=None)})  # type: ignore[dict-item]

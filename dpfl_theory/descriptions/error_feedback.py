@@ -1,31 +1,23 @@
-"""Error feedback with a bounding operator: Clip21 and alpha-NormEC, with memories that start at zero.
+"""Error feedback with a bounding operator: Clip21 and alpha-NormEC, with memories that start at zero; and DP-SGD.
 
 shulgin2025 Algorithm 1, with all clients in every round:
     Delta_i = Psi(grad f_i(x) - v_i);  v_i = v_i + beta Delta_i;  v = v + (beta/n) sum_i (Delta_i + N(0, sigma^2 I));
     x = x - gamma v   (Clip21),   x = x - gamma v/||v||   (alpha-NormEC).
+Equation (2), without memories, for the clients S of a round:
+    x = x - gamma ((1/B) sum_{i in S} Psi(grad f_i(x)) + N(0, sigma^2 I)),   Psi(g) = g/(alpha + ||g||).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
+from dpfl_theory.descriptions.averaging import Averaging
 
-__all__ = ["ALGORITHMS", "Clip21", "ErrorFeedback", "NormEC"]
-
-
-def simulated(a: Any, cohort: Any, bounding: str, level: Any, beta: Any = 1.0, normalises: bool = False) -> Any:
-    """The hand-written simulation; only its step may change from round to round."""
-    from dpfl_theory.algorithms import EF21
-    from dpfl_theory.algorithms.bounding import bounding_of
-    from dpfl_theory.algorithms.hyperparameters import changes
-
-    if cohort.scheme != "full" or changes(level) or changes(beta):
-        return None
-    return EF21(a.step, bounding_of(bounding, level), beta, normalises, a.sigma)
+__all__ = ["ALGORITHMS", "Clip21", "DPNormSGD", "ErrorFeedback", "InformedClip21", "InformedNormEC", "NormEC"]
 
 
 class ErrorFeedback(Algorithm):
@@ -140,9 +132,6 @@ class Clip21(ErrorFeedback):
     def bound(self, o: Any, u: Any) -> Any:
         return o.clip(u, self.threshold)
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "clip", self.threshold)
-
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged
 
@@ -151,6 +140,8 @@ class Clip21(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import CLIPPING, FAULTS
+
         return (*CLIPPING, *FAULTS)
 
 
@@ -195,9 +186,6 @@ class NormEC(ErrorFeedback):
     def direction(self, o: Any, estimate: Any) -> Any:
         return o.stretch(estimate, 1)
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "smoothed-normalise", self.smoothing, self.memory_step, True)
-
     def noise_unit(self, o: Any) -> float:
         return float(1.0 / o.n**0.5)
 
@@ -206,7 +194,52 @@ class NormEC(ErrorFeedback):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.error_feedback import FAULTS, NORMALISING
+
         return (*NORMALISING, *FAULTS)
+
+
+class FirstGradients(ErrorFeedback):
+    """Memories that start at a share of the clients' first gradients, 1 for no error; this exchange is not private."""
+
+    memory = Parameter("memory", "share of the first gradients in the memories", kind="nonnegative", default=0.0)
+
+    def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
+        memories = o.each(o.everyone, lambda i: self.memory * o.gradient(i, w))
+        return o.sum(o.everyone, memories) / o.n, memories
+
+
+class InformedClip21(FirstGradients, Clip21):
+    """DP-Clip21 with such memories."""
+
+
+class InformedNormEC(FirstGradients, NormEC):
+    """DP-alpha-NormEC with such memories."""
+
+
+class DPNormSGD(Averaging):
+    """DP-SGD over clients with smoothed normalisation; the server adds the noise to the average."""
+
+    name = "dp-norm-sgd"
+    title = "DP-SGD with smoothed normalisation"
+    source = "shulgin2025 equation (2)"
+    protects = "client"
+    samplings = ("fixed", "poisson", "with-replacement")
+    sign = -1
+    level = "smoothing"
+
+    global_step = replace(NormEC.step)
+    smoothing = NormEC.smoothing
+    sigma = Parameter("sigma", "noise of the average", kind="nonnegative", default=None)
+
+    def message(self, o: Any, w: Any, i: Any) -> Any:
+        return o.gradient(i, w)
+
+    def bound(self, o: Any, u: Any, updates: Any) -> Any:
+        return o.smooth(u, self.smoothing)
+
+    def noise(self, o: Any, members: Any) -> Any:
+        return o.gaussian(self.sigma)
 
 
 ALGORITHMS = (Clip21, NormEC)

@@ -8,15 +8,11 @@ das2022 Algorithms 1 and 2, with the clients S of a round:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.algorithm import Fault, Reading, Setting, fault
+from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
-from dpfl_theory.descriptions.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, over_cohort
-from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
-from dpfl_theory.descriptions.faults.noise import NOISE
 
 __all__ = ["ALGORITHMS", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
@@ -40,7 +36,7 @@ class FedAvg(Averaging):
     global_step = Parameter(
         *("beta", "global step", "X^2/F"),
         aliases=("global_step", "server_lr", "eta_g"),
-        scale=Scale("eta", lambda a, problem: a.local_step),
+        scale=Scale("eta", lambda a, problem: a.local_step, by_problem=False),
         search=Range((0.1, 30.0)),
         trials=(lambda a: a.local_step, lambda a: 1.5 * a.local_step),
     )
@@ -56,35 +52,16 @@ class FedAvg(Averaging):
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return (w - y) / self.local_step
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort)
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*AS_LIBRARIES, *(one for one in AVERAGING if one.name != BOTH_STEPS), *LOCAL, *CARRIED)
+        from dpfl_theory.descriptions.faults.fedavg import FAULTS
 
-
-def simulated(a: Any, cohort: Any, bound: str = "none", **noise: Any) -> Any:
-    """The hand-written simulation; it has no thresholds that change from round to round."""
-    from dpfl_theory.algorithms import FedAvg as Simulated
-    from dpfl_theory.algorithms.bounding import bounding_of
-    from dpfl_theory.algorithms.hyperparameters import changes
-
-    level = () if bound == "none" else (a.threshold,)
-    if any(map(changes, level)):
-        return None
-    return Simulated(a.local_step, a.local_steps, a.global_step, bounding_of(bound, *level), cohort, **noise)
+        return FAULTS
 
 
 def server_noise(a: Any, o: Any, members: Any) -> Any:
     """N(0, sigma^2 I) on the average, for any cohort."""
     return o.gaussian(a.deviation(o))
-
-
-def on_average(a: Any, cohort: Any) -> Any:
-    """The hand-written simulation with the noise on the average."""
-    found = a.fused_without(cohort, noise=server_noise)
-    return found and replace(found, noise="average")
 
 
 class DPFedAvg(FedAvg):
@@ -97,7 +74,7 @@ class DPFedAvg(FedAvg):
     relations = ("zero-out", "replace", "add-remove")
     readings = (
         Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise, "fused": on_average}),
+        Reading(SERVER_NOISE, {"noise": server_noise}),
     )
 
     threshold = Parameter(
@@ -119,9 +96,6 @@ class DPFedAvg(FedAvg):
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.deviation(o) * o.expected**0.5) / o.expected
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "clip", sigma=self.sigma)
-
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.expected)
 
@@ -130,7 +104,9 @@ class DPFedAvg(FedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*CLIPPING, *NOISE, *DIFFERENCES, *AVERAGING, *LOCAL, *CARRIED, *LEARNED)
+        from dpfl_theory.descriptions.faults.fedavg import CLIPPED
+
+        return CLIPPED
 
 
 class DPNormFedAvg(DPFedAvg):
@@ -144,109 +120,11 @@ class DPNormFedAvg(DPFedAvg):
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return o.stretch(u, self.threshold)
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, "normalise", sigma=self.sigma)
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        inapplicable = {"normalised in place of clipped", *(one.name for one in CLIPPED_DIFFERENCES)}
-        return (*NORMALISING, *(one for one in super().faults() if one.name not in inapplicable))
+        from dpfl_theory.descriptions.faults.fedavg import NORMALISED
+
+        return NORMALISED
 
 
 ALGORITHMS = (FedAvg, DPFedAvg, DPNormFedAvg)
-
-NORMALISING = (
-    fault(
-        "clipped in place of normalised",
-        "short updates are not changed: every update should be scaled to the length C",
-        "clip",
-        bound=lambda a, o, u, updates: o.clip(u, a.threshold),
-    ),
-    fault(
-        "normalised to length 1",
-        "updates are scaled to length 1, not to C",
-        "clip",
-        bound=lambda a, o, u, updates: o.stretch(u, 1.0),
-    ),
-)
-IN_DIFFERENCES = "to which the threshold and the noise of this algorithm do not apply: divide by the local step size"
-MCMAHAN = (
-    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, but the algorithm averages (w "
-    "- y)/eta, so that its global step is in units of the local one"
-)
-"""The difference between the FedAvg of most libraries and that of das2022."""
-STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("eta beta", {}),
-    ("eta", {"move": lambda a, o, w, step: w - step}),
-)
-"""The global steps with which averages of differences are this algorithm."""
-
-
-def difference(a: Any, o: Any, w: Any, y: Any) -> Any:
-    """w - y."""
-    return w - y
-
-
-LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    (
-        "the difference in place of the update",
-        "",
-        "; compare it with fedavg-two-sided if you mean differences",
-        {},
-    ),
-    (
-        "the difference in place of the update",
-        ", and divides by r where your function divides by the number of clients that take part",
-        " where all cohorts have r members; compare it with fedavg-two-sided if you mean differences",
-        {"divisor": over_cohort},
-    ),
-    (
-        "FedAvg of McMahan et al. 2017, weighted by numbers of records",
-        ", and gives all clients the same weight where your function weights them by their shares of the records",
-        " and other weights",
-        {"weight": by_records, "divisor": lambda a, o, members: 1.0},
-    ),
-)
-AS_LIBRARIES = tuple(
-    Fault(
-        name,
-        f"{MCMAHAN}{words}: it is the algorithm with {step} as its global step{others}",
-        "local",
-        {"update": difference, **weights, **parts},
-    )
-    for name, words, others, weights in LIBRARIES
-    for step, parts in STEPS
-)
-CLIPPED_DIFFERENCES = tuple(
-    Fault(
-        "the difference is clipped, not divided by the local step size",
-        "w - y is clipped to C, not (w - y)/eta: most libraries call this DP-FedAvg (after McMahan et al. 2018). It "
-        f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
-        "you mean it, compare it with the algorithm whose threshold and noise are those of a difference: "
-        "dpfl-theory conform MODULE:FUNCTION --as dp-fedavg-two-sided, with sampling poisson where clients are drawn "
-        "independently",
-        "local",
-        {"update": difference, **parts},
-    )
-    for step, parts in STEPS
-)
-DIFFERENCES = (
-    *CLIPPED_DIFFERENCES,
-    fault(
-        "the difference is clipped in place of the update",
-        f"w - y is clipped to C and then divided by eta, {IN_DIFFERENCES} before clipping",
-        "clip",
-        private=True,
-        update=difference,
-        bound=lambda a, o, u, updates: o.clip(u, a.threshold) / a.local_step,
-    ),
-    fault(
-        "clip of the parameters in place of the update",
-        "the client's parameters are clipped, and the update is made from the clipped ones: clip the update",
-        "clip",
-        seen="disco, pull request 317",
-        private=True,
-        update=lambda a, o, w, y: (w - o.clip(y, a.threshold)) / a.local_step,
-        bound=lambda a, o, u, updates: u,
-    ),
-)

@@ -1,8 +1,9 @@
 """DP-SCAFFOLD and DP-FedAvg that protect single records: noble2022 Algorithms 1 and 2.
 
-    H_i(y) = (1/b) sum_{j in B} g_j min(1, C/||g_j||) + (2C/b) N(0, sigma_g^2 I),   B of b = floor(s R) distinct records
+    H_i(y) = (1/(s R)) sum_{j in B} g_j min(1, C/||g_j||) + (2C/(s R)) N(0, sigma_g^2 I)
 
-in place of grad f_i(y), g_j being the gradient of one of R records. Replacing a record moves the sum by up to 2C.
+in place of grad f_i(y), g_j being the gradient of one of R records, B a batch of floor(s R) distinct ones. Replacing a
+record moves the sum by up to 2C.
 """
 
 from __future__ import annotations
@@ -11,10 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.faults.control_variates import FAULTS
 from dpfl_theory.descriptions.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.descriptions.scaffold import Scaffold
@@ -29,7 +29,10 @@ class RecordLevel(Averaging):
     protects = "record"
     relations = ("replace",)
     samplings: ClassVar[tuple[str, ...]] = ("fixed",)
-    readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("as printed"),
+        Reading("sums are divided by the number of records in the batch", {"size": lambda a, o, i, b: b}),
+    )
     relation_factor = 2.0
     """How far a record moves a sum, in C: 2 where it is replaced, 1 where it is added or left out."""
 
@@ -58,6 +61,17 @@ class RecordLevel(Averaging):
 
         return NoisyLocalSteps
 
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {
+            "users": setting.clients,
+            "records": setting.records,
+            "user_rate": (setting.cohort or setting.clients) / setting.clients,
+            "record_rate": self.share,
+            "local_steps": self.local_steps,
+            "view": setting.view,
+            "rounds": setting.rounds,
+        }
+
     def normals(self, clients: int) -> float:
         return float(clients * self.local_steps)
 
@@ -66,12 +80,12 @@ class RecordLevel(Averaging):
         return o.clipped_records(i, y, self.share, self.threshold)
 
     def size(self, o: Any, i: Any, b: Any) -> Any:
-        """What the sum over a batch of b records is divided by."""
-        return b
+        """What the sum over a batch of b records is divided by: s R, as printed."""
+        return self.share * o.records(i)
 
     def step_noise(self, o: Any, i: Any, b: Any) -> Any:
         """The standard deviation of the noise of a local step with b records."""
-        return self.relation_factor * self.threshold / b * self.noise_multiplier
+        return self.relation_factor * self.threshold / self.size(o, i, b) * self.noise_multiplier
 
     def gradient(self, o: Any, i: Any, y: Any) -> Any:
         total, b = self.total(o, i, y)

@@ -15,9 +15,8 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
 
-__all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew"]
+__all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
 
 
 @dataclass(frozen=True)
@@ -30,16 +29,6 @@ class Exchange:
     bounded: Any
     sent: Any
     mean: Any
-
-
-def simulated(a: Any, cohort: Any, threshold: Any = None, sigma: Any = 0.0) -> Any:
-    """The hand-written simulation; it has no values that change from round to round."""
-    from dpfl_theory.algorithms import ScaffNew as Simulated
-    from dpfl_theory.algorithms.hyperparameters import changes
-
-    if cohort.scheme != "full" or changes(a.step) or changes(threshold):
-        return None
-    return Simulated(a.step, a.probability, threshold, sigma)
 
 
 class ScaffNew(Algorithm):
@@ -152,11 +141,10 @@ class ScaffNew(Algorithm):
         found: tuple[Any, Any] = o.when(o.coin(self.probability), communicate, skip)
         return found
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort)
-
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.skipping import FAULTS
+
         return FAULTS
 
 
@@ -201,9 +189,6 @@ class DPScaffNew(ScaffNew):
     def noises(self, o: Any) -> Any:
         return o.each(o.everyone, lambda i: o.gaussian(self.sigma, i))
 
-    def fused(self, cohort: Any) -> Any:
-        return simulated(self, cohort, self.threshold, self.sigma)
-
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged
 
@@ -212,7 +197,18 @@ class DPScaffNew(ScaffNew):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.skipping import FAULTS, PRIVATE
+
         return (*PRIVATE, *FAULTS)
+
+
+class UnclippedScaffNew(DPScaffNew):
+    """DP-ScaffNew as hou2023's proofs treat it: messages are not clipped, and have noise."""
+
+    name = "dp-scaffnew-unclipped"
+    title = "DP-ScaffNew without clipping"
+    threshold = None
+    bound = ScaffNew.bound
 
 
 ALGORITHMS = (ScaffNew, DPScaffNew)

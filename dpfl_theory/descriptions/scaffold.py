@@ -12,9 +12,7 @@ from typing import Any, ClassVar
 
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Range
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
-from dpfl_theory.descriptions.faults.control_variates import FAULTS
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 
 __all__ = ["ALGORITHMS", "Scaffold", "Trained", "all_users", "lagging"]
@@ -164,6 +162,8 @@ class Scaffold(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.control_variates import FAULTS
+
         return FAULTS
 
 

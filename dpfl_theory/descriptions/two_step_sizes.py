@@ -12,10 +12,7 @@ from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, Reading, fault
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
-from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging
-from dpfl_theory.descriptions.faults.averaging import AVERAGING, CLIPPING, LOCAL, over_cohort
-from dpfl_theory.descriptions.faults.carried import CARRIED, LEARNED
-from dpfl_theory.descriptions.faults.noise import NOISE
+from dpfl_theory.descriptions.averaging import SERVER_NOISE, Averaging, over_cohort
 from dpfl_theory.descriptions.fedavg import server_noise
 
 __all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
@@ -72,6 +69,9 @@ class TwoSidedFedAvg(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.averaging import AVERAGING, LOCAL
+        from dpfl_theory.descriptions.faults.carried import CARRIED
+
         return (*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
 
 
@@ -123,6 +123,10 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.descriptions.faults.averaging import CLIPPING
+        from dpfl_theory.descriptions.faults.carried import LEARNED
+        from dpfl_theory.descriptions.faults.noise import NOISE
+
         return (*CLIPPING, *NOISE, DIVIDED, CLIPPED_PARAMETERS, *super().faults(), *LEARNED)
 
 

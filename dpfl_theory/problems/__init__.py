@@ -15,6 +15,7 @@ import pkgutil
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.core.parameter import Meaning, meanings
 from dpfl_theory.errors import EnvironmentFault, InputError, unknown_name
 
 if TYPE_CHECKING:
@@ -79,7 +80,8 @@ def make(kind: str, **parameters: Any) -> Problem:
             raise InputError(f"problem family {kind!r} has no parameter {name!r}: {hint}")
     for name, parameter in signature.parameters.items():
         if parameter.default is inspect.Parameter.empty and name not in parameters:
-            raise InputError(f"problem family {kind!r} needs the parameter {name!r}: add it")
+            wanted = meanings(known[kind]).get(name, Meaning("it")).text
+            raise InputError(f"problem family {kind!r} needs the parameter {name!r}: add {wanted}")
     try:
         return known[kind](**parameters)
     except (MemoryError, OverflowError, ValueError) as error:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
 import numpy as np
 
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.quadratic import Quadratic, from_factors
 from dpfl_theory.problems.validation import count
@@ -14,7 +17,12 @@ from dpfl_theory.problems.validation import count
 __all__ = ["FAMILIES", "appendix_f", "appendix_f_start"]
 
 
-def appendix_f(seed: int = 0, clients: int = 100, dimension: int = 200, rank: int = 20) -> Quadratic:
+def appendix_f(
+    seed: p.Seed = 0,
+    clients: p.Clients = 100,
+    dimension: p.Dimension = 200,
+    rank: Annotated[int, Meaning("rank of each client's quadratic")] = 20,
+) -> Quadratic:
     """The synthetic problem of das2022 Appendix F: centres N(0, I), ``Q_i = A_i A_i^T``, A_i (d, rank) with entries
     N(0, 1/rank^2).
 

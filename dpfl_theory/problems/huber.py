@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfl_theory.core.parameter import Meaning
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -37,20 +39,20 @@ def from_data(
 
 
 def huber_regression(
-    clients: int = 10,
-    dimension: int = 5,
-    records: int = 20,
-    threshold: float | Sequence[float] = 1.0,
-    heterogeneity: float = 1.0,
-    noise: float = 0.0,
-    ridge: float = 0.0,
-    seed: int = 0,
+    clients: p.Clients = 10,
+    dimension: p.Dimension = 5,
+    records: p.Records = 20,
+    threshold: p.Threshold = 1.0,
+    heterogeneity: p.Heterogeneity = 1.0,
+    noise: p.Noise = 0.0,
+    ridge: p.Ridge = 0.0,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Synthetic Huber regression: ``f_i(w) = (1/m) sum_j huber(x_j^T w - y_j) + (ridge/2)||w||^2``.
 
     ``y_j = x_j^T w_i + noise * N(0, 1)`` with ``w_i = w_0 + heterogeneity * z_i``; w_0 and z_i have N(0, 1) entries,
     x_j N(0, 1/dimension) ones. heterogeneity 0 (and noise 0, ridge 0) gives clients that share the minimiser w_0:
-    interpolation, every Delta_i* is 0. records: per client. threshold: one number or one for each client [unit of y].
+    interpolation, every Delta_i* is 0.
 
     Raises InputError for counts that are not whole or below one, thresholds <= 0, negative heterogeneity, noise or
     ridge.
@@ -64,11 +66,10 @@ def huber_regression(
 
 
 def huber_scalar(
-    minimisers: Sequence[float] = (0.0, 1.0, 5.0), thresholds: Sequence[float] = (1.0, 1.0, 1.0)
+    minimisers: Annotated[Sequence[float], Meaning("the c_i", "X")] = (0.0, 1.0, 5.0),
+    thresholds: Annotated[Sequence[float], Meaning("the t_i > 0, one for each client", "X")] = (1.0, 1.0, 1.0),
 ) -> LinearModel:
     """One-dimensional Huber clients ``f_i(w) = huber_{t_i}(w - c_i)``: L_i = 1, G_i = t_i, inf f_i = 0.
-
-    minimisers: the c_i [X];  thresholds: the t_i > 0 [X], one for each client.
 
     >>> huber_scalar([0.0, 3.0], [1.0, 1.0]).constants.f_star  # flat between 1 and 2
     1.0
@@ -80,11 +81,12 @@ def huber_scalar(
 
 
 def huber_planes(
-    rows: Sequence[Sequence[float]] = ((1.0, 0.0), (0.0, 1.0)), thresholds: Sequence[float] = (1.0, 1.0)
+    rows: Annotated[Sequence[Sequence[float]], Meaning("the x_i, (n, d)")] = ((1.0, 0.0), (0.0, 1.0)),
+    thresholds: Annotated[Sequence[float], Meaning("the t_i > 0, one for each client", "unit of x^T w")] = (1.0, 1.0),
 ) -> LinearModel:
     """One record for each client, ``f_i(w) = huber_{t_i}(x_i^T w)``: every f_i is 0 on a plane through the origin.
 
-    rows: the x_i, (n, d);  thresholds: the t_i > 0 [unit of x^T w], one for each client. All share the minimiser 0.
+    All share the minimiser 0.
 
     >>> problem = huber_planes([[1.0, 0.0], [-0.6, 0.8]], [1.0, 0.5])
     >>> problem.constants.interpolates, problem.constants.G_i
@@ -97,19 +99,16 @@ def huber_planes(
 
 
 def huber_data(
-    data: str = "diabetes",
-    clients: int = 10,
-    partition: str = "iid",
-    threshold: float | Sequence[float] = 1.0,
-    ridge: float = 0.0,
-    bias: bool = True,
-    row_norm: float | None = None,
-    seed: int = 0,
+    data: p.Data = "diabetes",
+    clients: p.Clients = 10,
+    partition: p.Partition = "iid",
+    threshold: p.Threshold = 1.0,
+    ridge: p.Ridge = 0.0,
+    bias: p.Bias = True,
+    row_norm: p.RowNorm = None,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Huber regression on real data: ``diabetes`` or a LIBSVM or NPZ file; targets are standardised.
-
-    partition: ``iid``, or ``shards`` and ``similarity`` by target. bias: append a column of ones. row_norm: scale all
-    rows by one factor so that the longest has this length.
 
     >>> huber_data(clients=5).d
     11

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -30,19 +31,19 @@ def from_data(
 
 
 def least_squares(
-    clients: int = 10,
-    dimension: int = 5,
-    records: int = 20,
-    heterogeneity: float = 1.0,
-    noise: float = 0.0,
-    ridge: float = 0.0,
-    seed: int = 0,
+    clients: p.Clients = 10,
+    dimension: p.Dimension = 5,
+    records: p.Records = 20,
+    heterogeneity: p.Heterogeneity = 1.0,
+    noise: p.Noise = 0.0,
+    ridge: p.Ridge = 0.0,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Synthetic least squares: ``f_i(w) = (1/2m) sum_j (x_j^T w - y_j)^2 + (ridge/2)||w||^2``.
 
     ``y_j = x_j^T w_i + noise * N(0, 1)`` with ``w_i = w_0 + heterogeneity * z_i``; w_0 and z_i have N(0, 1) entries,
     x_j N(0, 1/dimension) ones. heterogeneity 0 (and noise 0, ridge 0) gives clients that share the minimiser w_0.
-    records: per client; fewer than ``dimension`` make every client over-parameterised (mu_i = 0).
+    Fewer records than ``dimension`` make every client over-parameterised (mu_i = 0).
 
     Raises InputError for counts that are not whole or below one, negative heterogeneity, noise or ridge.
 
@@ -55,18 +56,15 @@ def least_squares(
 
 
 def least_squares_data(
-    data: str = "diabetes",
-    clients: int = 10,
-    partition: str = "iid",
-    ridge: float = 0.0,
-    bias: bool = True,
-    row_norm: float | None = None,
-    seed: int = 0,
+    data: p.Data = "diabetes",
+    clients: p.Clients = 10,
+    partition: p.Partition = "iid",
+    ridge: p.Ridge = 0.0,
+    bias: p.Bias = True,
+    row_norm: p.RowNorm = None,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Least squares on real data: ``diabetes`` or a LIBSVM or NPZ file; targets are standardised.
-
-    partition: ``iid``, or ``shards`` and ``similarity`` by target. bias: append a column of ones. row_norm: scale all
-    rows by one factor so that the longest has this length.
 
     >>> least_squares_data(clients=5).d
     11

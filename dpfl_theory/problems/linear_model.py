@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -276,8 +277,9 @@ class LinearPhase:
 
     def only(self, weights: Any) -> LinearPhase:
         """The phase of the clients that have a weight (S, n), where these are few."""
-        self._updates = self._of(weights)
-        return self
+        found = copy(self)
+        found._updates = self._of(weights)
+        return found
 
     @property
     def lengths(self) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -36,19 +37,19 @@ def from_data(
 
 
 def logistic_synthetic(
-    clients: int = 10,
-    dimension: int = 5,
-    records: int = 30,
-    ridge: float = 0.0,
-    label_noise: float = 0.15,
-    heterogeneity: float = 0.5,
-    seed: int = 0,
+    clients: p.Clients = 10,
+    dimension: p.Dimension = 5,
+    records: p.Records = 30,
+    ridge: p.Ridge = 0.0,
+    label_noise: p.LabelNoise = 0.15,
+    heterogeneity: p.Heterogeneity = 0.5,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Synthetic logistic regression: ``f_i(w) = (1/m) sum_j log(1 + exp(-y_j x_j^T w)) + (ridge/2)||w||^2``.
 
     Labels are the signs of ``x_j^T w_i``, ``w_i = w_0 + heterogeneity * z_i``, flipped with probability label_noise. So
     the records of all clients together are not separable when there are many more than parameters (constants say
-    whether they are); clients with few records may well be. records: per client.
+    whether they are); clients with few records may well be.
 
     Raises InputError for counts that are not whole or below one, a label_noise outside [0, 1], a negative ridge.
 
@@ -61,25 +62,22 @@ def logistic_synthetic(
 
 
 def logistic_data(
-    data: str = "breast-cancer",
-    clients: int = 10,
-    partition: str = "iid",
-    shards_per_client: int = 5,
-    percent: float = 10.0,
-    ridge: float = 0.0,
-    features: int | Sequence[int] | None = None,
-    label_noise: float = 0.0,
-    standardise: bool = True,
-    bias: bool = True,
-    row_norm: float | None = None,
-    seed: int = 0,
+    data: p.Data = "breast-cancer",
+    clients: p.Clients = 10,
+    partition: p.Partition = "iid",
+    shards_per_client: p.ShardsPerClient = 5,
+    percent: p.Percent = 10.0,
+    ridge: p.Ridge = 0.0,
+    features: p.Columns = None,
+    label_noise: p.LabelNoise = 0.0,
+    standardise: p.Standardise = True,
+    bias: p.Bias = True,
+    row_norm: p.RowNorm = None,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Logistic regression on real data: ``breast-cancer`` or a LIBSVM or NPZ file with two labels.
 
-    partition: ``iid``, ``shards`` (label-sorted, shards_per_client) or ``similarity`` (percent). features: a number of
-    leading principal components, or a list of columns. label_noise: the fraction of labels flipped; it makes data that
-    a hyperplane separates non-separable, so that a minimiser exists without ridge. row_norm: scale all rows by one
-    factor so that the longest has this length.
+    label_noise makes data that a hyperplane separates non-separable, so that a minimiser exists without ridge.
 
     >>> logistic_data(clients=5, features=3, label_noise=0.1).d
     4

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -190,16 +192,16 @@ def similarity_split(
 
 
 def softmax_noble2022(
-    clients: int = 100,
-    records: int = 5000,
-    features: int = 40,
-    classes: int = 10,
-    alpha: float = 0.0,
-    beta: float = 0.0,
-    ridge: float = 5e-3,
-    test_share: float = 0.2,
-    label_noise: float = 0.05,
-    seed: int = 0,
+    clients: p.Clients = 100,
+    records: p.Records = 5000,
+    features: p.Features = 40,
+    classes: p.Classes = 10,
+    alpha: Annotated[float, Meaning("variance of the differences between the clients' models")] = 0.0,
+    beta: Annotated[float, Meaning("variance of the differences between the clients' features")] = 0.0,
+    ridge: p.Ridge = 5e-3,
+    test_share: p.TestShare = 0.2,
+    label_noise: p.LabelNoise = 0.05,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """The training problem of ``synthetic_split``, with the same parameters.
 
@@ -210,15 +212,15 @@ def softmax_noble2022(
 
 
 def softmax_noble2022_data(
-    data: str = "digits",
-    clients: int = 10,
-    percent: float = 10.0,
-    records: int | None = None,
-    features: int | Sequence[int] | None = None,
-    ridge: float = 5e-3,
-    test_share: float = 0.2,
-    bias: bool = True,
-    seed: int = 0,
+    data: p.Data = "digits",
+    clients: p.Clients = 10,
+    percent: p.Percent = 10.0,
+    records: Annotated[int | None, Meaning("records of each client, a random choice; all without it")] = None,
+    features: p.Columns = None,
+    ridge: p.Ridge = 5e-3,
+    test_share: p.TestShare = 0.2,
+    bias: p.Bias = True,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """The training problem of ``similarity_split``, with the same parameters.
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Array, Certificate, Constants, Problem
 from dpfl_theory.problems.quadratic_kernels import QuadraticKernels
 from dpfl_theory.problems.validation import count
@@ -208,13 +210,13 @@ def _assemble(name: str, bases: Sequence[Array], spectra: Sequence[Array], centr
 
 
 def random_quadratic(
-    clients: int = 10,
-    dimension: int = 5,
-    rank: int | None = None,
-    condition: float = 10.0,
-    heterogeneity: float = 1.0,
-    smoothness: float = 1.0,
-    seed: int = 0,
+    clients: p.Clients = 10,
+    dimension: p.Dimension = 5,
+    rank: Annotated[int | None, Meaning("rank of each client's quadratic; the dimension without it")] = None,
+    condition: Annotated[float, Meaning("largest over smallest eigenvalue")] = 10.0,
+    heterogeneity: p.Heterogeneity = 1.0,
+    smoothness: Annotated[float, Meaning("the largest eigenvalue", "F/X^2")] = 1.0,
+    seed: p.Seed = 0,
 ) -> Quadratic:
     """Random quadratics with eigenvalues spread geometrically over [smoothness/condition, smoothness].
 

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.piecewise import FixedPoint, PiecewiseLinear, clip_map, line, mean_of
@@ -228,8 +229,11 @@ def equation_8() -> ScalarQuadratics:
     return ScalarQuadratics((1, 2, 6), (4, 1, -1), "zhang2021 equation (8)")
 
 
-def claim_2_1_problem(k: Any = 5, c: Any = 1) -> Quadratic:
-    """``claim_2_1`` in floating point; k and c [X] may be texts such as "9/2".
+def claim_2_1_problem(
+    k: Annotated[Any, Meaning("the third client's minimum over c, above 4 for an optimum beyond c")] = 5,
+    c: Annotated[Any, Meaning("the clipping threshold", "X")] = 1,
+) -> Quadratic:
+    """``claim_2_1`` in floating point; k and c may be texts such as "9/2".
 
     >>> claim_2_1_problem(k=4, c=3).constants.w_star.tolist()
     [3.0]

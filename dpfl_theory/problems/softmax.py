@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -34,20 +35,20 @@ def from_data(
 
 
 def softmax_synthetic(
-    clients: int = 10,
-    dimension: int = 5,
-    records: int = 40,
-    classes: int = 3,
-    ridge: float = 0.0,
-    label_noise: float = 0.2,
-    heterogeneity: float = 0.5,
-    seed: int = 0,
+    clients: p.Clients = 10,
+    dimension: p.Dimension = 5,
+    records: p.Records = 40,
+    classes: p.Classes = 3,
+    ridge: p.Ridge = 0.0,
+    label_noise: p.LabelNoise = 0.2,
+    heterogeneity: p.Heterogeneity = 0.5,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Synthetic softmax regression with ``loss(z, y) = log sum_c exp(z_c) - z_y`` at the logits ``z = W x_j``.
 
     Labels are the largest logits under ``W_0 + heterogeneity * Z_i``, replaced by another class with probability
     label_noise. Without ridge a minimiser is never unique (adding one vector to all classes changes nothing); w_star is
-    the one whose classes sum to zero. records: per client. d = classes * dimension.
+    the one whose classes sum to zero. d = classes * dimension.
 
     Raises InputError for counts that are not whole or too small, a label_noise outside [0, 1], a negative ridge.
 
@@ -61,24 +62,22 @@ def softmax_synthetic(
 
 
 def softmax_data(
-    data: str = "digits",
-    clients: int = 10,
-    partition: str = "iid",
-    shards_per_client: int = 5,
-    percent: float = 10.0,
-    ridge: float = 0.0,
-    features: int | Sequence[int] | None = None,
-    label_noise: float = 0.0,
-    standardise: bool = True,
-    bias: bool = True,
-    row_norm: float | None = None,
-    seed: int = 0,
+    data: p.Data = "digits",
+    clients: p.Clients = 10,
+    partition: p.Partition = "iid",
+    shards_per_client: p.ShardsPerClient = 5,
+    percent: p.Percent = 10.0,
+    ridge: p.Ridge = 0.0,
+    features: p.Columns = None,
+    label_noise: p.LabelNoise = 0.0,
+    standardise: p.Standardise = True,
+    bias: p.Bias = True,
+    row_norm: p.RowNorm = None,
+    seed: p.Seed = 0,
 ) -> LinearModel:
     """Softmax regression on real data: ``digits``, ``breast-cancer``, or a LIBSVM or NPZ file.
 
-    partition: ``iid``, ``shards`` (label-sorted, shards_per_client; das2022 Appendix H) or ``similarity`` (percent).
-    features: a number of leading principal components, or a list of columns. label_noise: the fraction of labels
-    replaced by another class. row_norm: scale all rows by one factor so that the longest has this length.
+    das2022 Appendix H has the partition ``shards``.
 
     >>> softmax_data(clients=5, features=3).d
     40

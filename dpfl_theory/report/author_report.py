@@ -17,6 +17,7 @@ from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import proof_graph, undermined
+from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.summary import summary
 
 __all__ = [
@@ -225,11 +226,11 @@ def author_report(paper: str) -> dict[str, Any]:
     """The whole report to the authors as plain data; verdicts are the recorded ones."""
     own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
     graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
-    grades = grades_of(own)
+    grades, printed = grades_of(own), known()[paper]
     return {
         "paper": paper,
         "reference": reference(paper),
-        "title": reference(paper).split(": ", 1)[-1].removesuffix("."),
+        "title": printed.dated_title,
         "copy": copy_read(paper) or None,
         "opening": introduction(paper, own),
         "statements": provenances(own),

@@ -259,17 +259,17 @@ def shared(share: float, checks: int) -> str:
 
 
 def reference(paper: str) -> str:
-    """The paper's reference, from its package's docstring."""
+    """The paper's reference."""
     return f"{known_papers()[paper].heading}." if paper else "Statements outside the catalogue"
 
 
 def copy_read(paper: str) -> str:
-    """The version of the paper that was read, from its package's docstring.
+    """The version of the paper that was read.
 
     >>> copy_read("zhang2021")
     'the version dated June 28, 2021, with its appendix'
     """
-    return known_papers()[paper].copy.removeprefix("Read: ").rstrip(".")
+    return known_papers()[paper].copy
 
 
 def printed_id(id_: str, readings: Mapping[str, str] = MappingProxyType({})) -> str:

@@ -16,7 +16,7 @@ from types import ModuleType
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.order import place
+from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.power import every
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
@@ -123,12 +123,12 @@ def select(words: tuple[str, ...] = (), paper: str | None = None) -> tuple[State
 
 
 def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
-    """The statements in the order of their papers: by paper, chapter and place.
+    """The statements in the order of their papers; other forms of a statement follow it, by id.
 
     >>> [s.id for s in in_order(select(("das2022.lemma8", "das2022.theorem4a")))]
     ['das2022.theorem4a', 'das2022.lemma8']
     """
-    return tuple(sorted(chosen, key=lambda s: (s.paper, place(s))))
+    return tuple(sorted(chosen, key=lambda s: (s.paper, known()[s.paper].place(s.id), s.id)))
 
 
 def load_file(path: str | Path, *limits: float | None) -> tuple[Statement, ...]:

@@ -28,7 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["CONSTANTS", "FUNCTIONS", "METHODS", "OF_INSTANCES", "Iteration"]
 
 METHODS = ("worst-case", "exact", "monte-carlo")
-FUNCTIONS = ("convex", "strongly convex")
+FUNCTIONS = {
+    "convex": "every f_i is convex",
+    "strongly convex": "every f_i is mu-strongly convex: a symbol is the constant strong-convexity",
+}
+"""The classes of functions over which worst cases are taken."""
 CONSTANTS = {
     "smoothness": "L of every f_i; without it worst cases are over functions that need not be smooth",
     "strong-convexity": "mu of every f_i",

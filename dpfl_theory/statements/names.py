@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Sequence
 
-from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.errors import InputError, nearest, unknown_name
 from dpfl_theory.glob_patterns import is_pattern, match_names
 
 __all__ = ["matching_ids", "several", "unknown_statement"]
@@ -40,9 +40,9 @@ def unknown_statement(word: str, ids: Collection[str], papers: Collection[str]) 
     >>> print(unknown_statement("das2022_eq4", ["das2022.eq4"], ["das2022"]))
     unknown statement 'das2022_eq4': did you mean 'das2022.eq4'?
     """
-    error = unknown_name("statement", word, ids if "." in word or "_" in word else [*ids, *papers])
-    if str(error).endswith("?"):
-        return error
+    known = ids if "." in word or "_" in word else [*ids, *papers]
+    if nearest(word, known):
+        return unknown_name("statement", word, known)
     return InputError(
         f"unknown statement {word!r}: dpfl-theory list {shlex.quote(word)} looks for it in titles and texts"
     )

@@ -1,31 +1,39 @@
-"""The papers that have statements: who wrote them, and what they are called.
+"""The papers that have statements: authors, title, and the order of their pages.
 
-A paper is a package here; the first sentence of its docstring is ``AUTHORS: TITLE (YEAR).``.
+A paper is a package here, which holds its `Paper` as ``REFERENCE``.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-import re
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 __all__ = ["Paper", "known"]
 
-_SENTENCE = re.compile(r"(?P<authors>[^:]+): (?P<title>.+?) \((?P<year>[^()]*\d{4})\)\.")
-
 
 @dataclass(frozen=True)
 class Paper:
-    """A paper: its id, its authors, its title, where or when it appeared, and which copy was read."""
+    """A paper: its id, its authors, its title, where or when it appeared, and which copy was read.
+
+    contents: by chapter, in the order of the pages, the names of its statements (ids without the paper). Forms whose
+    name continues a listed one, such as ``theorem3.repaired``, follow it.
+    """
 
     id: str
     authors: str
     title: str
     year: str
     copy: str
+    contents: Mapping[str, str]
+
+    @property
+    def dated_title(self) -> str:
+        """Title and year."""
+        return f"{self.title} ({self.year})"
 
     @property
     def heading(self) -> str:
@@ -34,7 +42,23 @@ class Paper:
         >>> known()["noble2022"].heading
         'Noble, Bellet, Dieuleveut: Differentially Private Federated Learning on Heterogeneous Data (AISTATS 2022)'
         """
-        return f"{self.authors}: {self.title} ({self.year})"
+        return f"{self.authors}: {self.dated_title}"
+
+    @cached_property
+    def _places(self) -> dict[str, tuple[int, str]]:
+        listed = ((name, chapter) for chapter, names in self.contents.items() for name in names.split())
+        return {name: (number, chapter) for number, (name, chapter) in enumerate(listed)}
+
+    def place(self, id_: str) -> tuple[int, str]:
+        """The place of a statement among the listed ones, and its chapter.
+
+        >>> known()["das2022"].place("das2022.theorem3.repaired"), known()["das2022"].place("das2022.theorem5")
+        ((1, 'Section 3'), (34, ''))
+        """
+        name = id_.removeprefix(f"{self.id}.")
+        while name not in self._places and "." in name:
+            name = name.rpartition(".")[0]
+        return self._places.get(name, (len(self._places), ""))
 
 
 @cache
@@ -45,12 +69,5 @@ def known() -> dict[str, Paper]:
     'Differentially Private Federated Learning with Normalized Updates'
     """
     package = str(Path(__file__).parent)
-    return {m.name: _read(m.name) for m in pkgutil.iter_modules([package]) if m.ispkg}
-
-
-def _read(id_: str) -> Paper:
-    first, _, rest = (importlib.import_module(f"dpfl_theory.statements.{id_}").__doc__ or "").partition("\n\n")
-    sentence = _SENTENCE.fullmatch(" ".join(first.split()))
-    if sentence is None:
-        raise RuntimeError(f"the docstring of dpfl_theory.statements.{id_} does not start with AUTHORS: TITLE (YEAR).")
-    return Paper(id_, sentence["authors"], sentence["title"], sentence["year"], " ".join(rest.split()))
+    names = [m.name for m in pkgutil.iter_modules([package]) if m.ispkg]
+    return {name: importlib.import_module(f"dpfl_theory.statements.{name}").REFERENCE for name in names}

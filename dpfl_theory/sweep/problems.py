@@ -1,6 +1,6 @@
 """The problems that a configuration may name: the families of `dpfl_theory.problems`, and the user's own data.
 
-The keys of a family's table are its constructor's parameters, found by scan.
+The keys of a family's table are its constructor's parameters, with their declared meanings.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any, Literal, get_type_hints
 
 from pydantic import create_model
 
+from dpfl_theory.core.parameter import Meaning, meanings, summary
 from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
@@ -53,14 +54,13 @@ def problems() -> dict[str, type[Model]]:
 
 
 def _model(name: str, constructor: Callable[..., Problem]) -> type[Model]:
-    hints = get_type_hints(constructor)
+    types, meant = get_type_hints(constructor), meanings(constructor)
     fields: dict[str, Any] = {"name": (Literal[name], ...)}
     for key, parameter in inspect.signature(constructor).parameters.items():
         default = ... if parameter.default is parameter.empty else parameter.default
-        fields[key] = (hints.get(key, Any), default)
+        fields[key] = (types[key], described_field(meant.get(key, Meaning("it")).text, default))
     title = "".join(part.capitalize() for part in name.replace(".", "-").split("-"))
-    first = (constructor.__doc__ or "").strip().partition("\n")[0]
-    return create_model(title, __base__=Model, __doc__=first, **fields)
+    return create_model(title, __base__=Model, __doc__=summary(constructor), **fields)
 
 
 def build_problem(table: Mapping[str, Any]) -> Problem:

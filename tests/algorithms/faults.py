@@ -10,9 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 from algorithms.reductions import Zoo
 
 from dpfl_theory.algorithms import Cohort, Schedule
+from dpfl_theory.core.algorithm import PlainGradient
+from dpfl_theory.descriptions.averaging import over_cohort
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 from dpfl_theory.descriptions.scaffold import all_users
 
 QUADRATICS, RECORDS = ("dense", "low-rank", "huber"), ("huber", "unequal")
@@ -24,20 +28,18 @@ _RECORDS = {"C": 0.7, "s": 0.5, "sigma_g": 0.3}
 
 def fedavg_cases(a: Zoo) -> Cases:
     """Algorithms that between them use every hyper-parameter, and the problems they run on."""
-    clip = a.FedAvg(
-        Schedule(0.4, 0.8), 3, 0.3, a.Clip([1.0, 3.0, 2.0]), a.Cohort("poisson", 2.5), [0.1, 0.5, 0.3]
-    )  # fmt: skip
-    normalise = a.FedAvg([0.3, 0.2, 0.1], 2, None, a.Normalise(1.0), a.Cohort("fixed", 2), 0.3, "average")
-    return [(clip, QUADRATICS), (normalise, QUADRATICS), (a.FedAvg(0.3), QUADRATICS)]
+    clip = a.DPFedAvg(eta=Schedule(0.4, 0.8), E=3, beta=0.3, C=[1.0, 3.0, 2.0], sigma=[0.1, 0.5, 0.3])
+    normalise = a.DPNormFedAvg(eta=[0.3, 0.2, 0.1], E=2, C=1.0, sigma=0.3).replaced(noise=server_noise)
+    runs = ((clip, Cohort("poisson", 2.5)), (normalise, Cohort("fixed", 2)), (a.FedAvg(eta=0.3), Cohort()))
+    return [(a.Simulation(run, cohort), QUADRATICS) for run, cohort in runs]
 
 
 def cohort_cases(a: Zoo) -> Cases:
     return [
         *fedavg_cases(a),
-        (a.FedAvg(0.3, 2, None, a.Clip(2.0), a.Cohort("with-replacement", 4), 0.3), ("dense",)),
+        (a.Simulation(a.DPFedAvg(eta=0.3, E=2, C=2.0, sigma=0.3), a.Cohort("with-replacement", 4)), ("dense",)),
         (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("with-replacement", 4)), ("dense",)),
         (a.Simulation(a.DPTwoSidedFedAvg(**_STEPS, Q=2, **_NOISY), a.Cohort("fixed", 2)), ("dense",)),
-        (a.DPSGD(0.3, a.Clip(1.0), 0.2, a.Cohort("with-replacement", 4)), ("dense",)),
         (a.Simulation(a.Scaffold(**_STEPS, K=2), a.Cohort("fixed", 2)), ("dense",)),
         (a.Simulation(a.DPScaffold(**_STEPS, K=2, **_RECORDS), a.Cohort("fixed", 2)), RECORDS),
     ]
@@ -45,8 +47,8 @@ def cohort_cases(a: Zoo) -> Cases:
 
 def scaffnew_cases(a: Zoo) -> Cases:
     return [
-        (a.ScaffNew(0.5, 0.4, 0.8, [0.1, 0.3, 0.2]), QUADRATICS),
-        (a.ScaffNew([0.3, 0.5, 0.2], 0.5, gradient=a.NoisyGradient(0.2)), QUADRATICS),
+        (a.Simulation(a.DPScaffNew(eta=0.5, p=0.4, C=0.8, sigma=[0.1, 0.3, 0.2])), QUADRATICS),
+        (a.Simulation(a.ScaffNew(eta=[0.3, 0.5, 0.2], p=0.5), gradient=a.NoisyGradient(0.2)), QUADRATICS),
     ]
 
 
@@ -57,7 +59,10 @@ def two_sided_cases(a: Zoo) -> Cases:
     decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
     poisson = Cohort("poisson", 1.5)
     return [
-        (a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy), dense),
+        (
+            a.Simulation(a.DPTwoSidedFedAvg(**steps, c=[0.5, 1.0, 2.0], sigma=sigma), Cohort("fixed", 2), noisy),
+            ("dense",),
+        ),
         (a.Simulation(a.DPTwoSidedFedAvg(**decaying, c=0.5, sigma=0.3), poisson), ("dense", "huber")),
         (a.Simulation(a.TwoSidedFedAvg(**decaying), poisson), ("huber",)),
         (a.Simulation(a.UnclippedTwoSidedFedAvg(**other, sigma=0.3), Cohort("with-replacement", 4)), ("low-rank",)),
@@ -77,19 +82,17 @@ def both_cases(a: Zoo) -> Cases:
     return two_sided_cases(a) + model_clipping_cases(a)
 
 
-def dp_sgd_cases(a: Zoo) -> Cases:
+def error_feedback_cases(a: Zoo) -> Cases:
+    clip21 = a.InformedClip21(gamma=Schedule(0.4, 0.8), tau=[0.3, 1.0, 2.0], sigma=0.2, memory=0.5)
+    norm_ec = a.InformedNormEC(
+        gamma=0.3, beta=[0.2, 0.4, 0.6], alpha=[0.1, 0.5, 2.0], sigma=[0.1, 0.2, 0.3], memory=[0.0, 1.0, 0.5]
+    )
+    dp_sgd = a.DPNormSGD(gamma=Schedule(0.4, 0.8), alpha=[0.0, 0.5, 2.0], sigma=[0.1, 0.2, 0.3])
     return [
-        (a.DPSGD(Schedule(0.4, 0.8), a.Clip([0.5, 2.0, 4.0]), [0.1, 0.2, 0.3], Cohort("poisson", 2.5)), ("dense",)),
-        (a.DPSGD(0.3, a.Normalise(0.7), 0.2, Cohort("fixed", 2), a.NoisyGradient(0.3)), ("dense",)),
-        (a.DPSGD(0.3, a.SmoothedNormalise([0.0, 0.5, 2.0]), 0.2), ("dense",)),
-    ]
-
-
-def ef21_cases(a: Zoo) -> Cases:
-    psi = a.SmoothedNormalise([0.1, 0.5, 2.0])
-    return [
-        (a.EF21(Schedule(0.4, 0.8), a.Clip([0.3, 1.0, 2.0]), 0.7, False, 0.2, 0.5, a.NoisyGradient(0.2)), ("dense",)),
-        (a.EF21(0.3, psi, [0.2, 0.4, 0.6], True, [0.1, 0.2, 0.3], [0.0, 1.0, 0.5]), ("dense",)),
+        (a.Simulation(clip21, gradient=a.NoisyGradient(0.2)), ("dense",)),
+        (a.Simulation(norm_ec), ("dense",)),
+        (a.Simulation(dp_sgd, Cohort("poisson", 2.5)), ("dense",)),
+        (a.Simulation(dp_sgd, Cohort("fixed", 2), a.NoisyGradient(0.3)), ("dense",)),
     ]
 
 
@@ -126,75 +129,95 @@ def gradient_cases(a: Zoo) -> Cases:
 
 
 def momentum_cases(a: Zoo) -> Cases:
-    return [(a.ServerMomentum(a.FedAvg(0.2, sigma=0.3), [0.0, 0.5, 0.8]), ("dense",))]
+    run = a.with_momentum(a.DPFedAvg)(eta=0.2, C=2.0, sigma=0.3, momentum=[0.0, 0.5, 0.8])
+    return [(a.Simulation(run), ("dense",))]
 
 
 def average_cases(a: Zoo) -> Cases:
     ratio = [1.0, 0.5, 0.9]
-    return [(a.WeightedAverage(a.FedAvg(0.2, sigma=0.3), ratio, start), ("dense",)) for start in (False, True)]
+    run = a.Simulation(a.DPFedAvg(eta=0.2, C=2.0, sigma=0.3))
+    return [(a.WeightedAverage(run, ratio, start), ("dense",)) for start in (False, True)]
 
 
 Place = tuple[str, tuple[str, ...], Callable[[Zoo], Cases]]  # a module, its classes and the cases that run them
-FEDAVG: Place = "algorithms.fedavg", ("FedAvg",), fedavg_cases
-SCAFFNEW: Place = "algorithms.scaffnew", ("ScaffNew",), scaffnew_cases
-BOUNDED = "self.bounding.combined(context, phase, cohort / r)"
+SCAFFNEW: Place = "descriptions.scaffnew", ("DPScaffNew", "ScaffNew", "UnclippedScaffNew"), scaffnew_cases
+SIMULATION: Place = (
+    "algorithms.batched",
+    ("Simulation",),
+    lambda a: fedavg_cases(a) + averaging_cases(a) + scaffnew_cases(a) + error_feedback_cases(a),
+)
 
 
-def bounded(factor: str, normalised: str = "Normalise") -> str:
-    """The same with a multiple of the threshold, and other updates normalised than should be."""
-    level = "self.bounding.level(context)"
-    kind = f"type(self.bounding).__name__ == {normalised!r}"
-    both = f"phase.bounded_combine(cohort / r, {factor} * {level}, {kind})"
-    return f"({both} if {level} is not None else phase.combine(cohort / r))"
+def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> Any:
+    """The update, clipped or normalised to this threshold; with the other of both if swapped."""
+    return o.clip(u, threshold) if a.clips != swapped else o.stretch(u, threshold)
+
+
+FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "threshold E C for C": {"bound": lambda a, o, u, _: bounded(a, o, u, a.local_steps * a.threshold)},
+    "clipping and normalising swapped": {"bound": lambda a, o, u, _: bounded(a, o, u, a.threshold, True)},
+    "divisor |S| for r": {"divisor": over_cohort},
+    "divisor n for r": {"divisor": lambda a, o, members: o.n},
+    "sum for mean": {"divisor": lambda a, o, members: 1.0},
+    "everybody takes part": {"members": lambda a, o: o.everyone},
+    "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
+    "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
+    "noise whatever the cohort": {"noise": server_noise},
+    "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
+    "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
+    "noise not multiplied by beta": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) / a.global_step},
+    "noise subtracted": {"noise": lambda a, o, members: -DPFedAvg.noise(a, o, members)},
+    "noise on one coordinate": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) * (np.arange(o.d) == 0)},
+    "one noise for all replicates": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members)[:1]},
+    "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
+    "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
+    "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},
+    "E - 1 local steps": {"steps": lambda a, o: max(1, a.local_steps - 1)},
+    "E + 1 local steps": {"steps": lambda a, o: a.local_steps + 1},
+    "local steps with beta": {
+        "local": lambda a, o, w, i: o.descend(w, i, a.global_step, a.local_steps, PlainGradient(o, i))
+    },
+    "model difference, not update": {"update": lambda a, o, w, y: w - y},
+}
+"""Parts of the round of DP-FedAvg, replaced."""
+
+
+def share(o: Any) -> Any:
+    """The cohort's number of members over the expected one."""
+    return o.count(o.cohort) / o.expected
 
 
 ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("threshold E C for C", FEDAVG, BOUNDED, bounded("self.local_steps")),
-    ("divisor |S| for r", FEDAVG, "cohort / r)", "cohort / xp.maximum(cohort.sum(axis=1, keepdims=True), 1))"),
-    ("divisor n for r", FEDAVG, "cohort / r)", "cohort / context.problem.n)"),
-    ("sum for mean", FEDAVG, "cohort / r)", "cohort)"),
-    ("everybody takes part", FEDAVG, "cohort / r)", "xp.ones_like(cohort) / r)"),
-    ("variance for deviation", FEDAVG, "context.per_replicate(self.sigma)", "context.per_replicate(self.sigma) ** 2"),
-    ("noise whatever the cohort", FEDAVG, "deviation * xp.sqrt(cohort.sum(axis=1) / r)", "deviation"),
-    ("cohort's share without its root", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "(cohort.sum(axis=1) / r)"),
-    ("noise r times too small", FEDAVG, "xp.sqrt(cohort.sum(axis=1) / r)", "xp.sqrt(cohort.sum(axis=1)) / r"),
-    ("noise placements swapped", FEDAVG, 'self.noise == "per-client"', 'self.noise == "average"'),
-    ("noise not multiplied by beta", FEDAVG, "beta[:, None] * (signal + noise)", "beta[:, None] * signal - noise"),
-    ("noise subtracted", FEDAVG, "(signal + noise)", "(signal - noise)"),
-    ("noise of another round", FEDAVG, "normal(context.replicates, k, 1", "normal(context.replicates, k + 1, 1"),
-    ("one noise for all replicates", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0][:1]"),
-    ("noise on one coordinate", FEDAVG, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(w.shape[1]) == 0)"),
-    ("global step ignored", FEDAVG, "eta if self.global_step is None", "eta if True"),
-    ("schedule frozen", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, 0)"),
-    ("schedule one round late", FEDAVG, "step_at(self.local_step, k)", "step_at(self.local_step, max(k - 1, 0))"),
-    ("E - 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, max(1, self.local_steps - 1))"),
-    ("E + 1 local steps", FEDAVG, "eta, self.local_steps)", "eta, self.local_steps + 1)"),
-    ("local steps with beta", FEDAVG, "local_phase(w, eta,", "local_phase(w, beta,"),
-    ("clipping and normalising swapped", FEDAVG, BOUNDED, bounded("1.0", normalised="Clip")),
-    ("model difference, not update", FEDAVG, "beta[:, None] * (signal", "beta[:, None] * (eta[:, None] * signal"),
-    ("ascent", FEDAVG, "return w - beta", "return w + beta"),
-    ("weight decay", FEDAVG, "return w - beta", "return 0.999 * w - beta"),
-    ("clients weighted by their number", FEDAVG, "cohort / r)", "cohort * xp.arange(cohort.shape[1]) / r)"),
-    ("h with the wrong sign", SCAFFNEW, "k, 0) - state.h_i", "k, 0) + state.h_i"),
-    ("no control variates", SCAFFNEW, "k, 0) - state.h_i", "k, 0)"),
-    ("first client for all", SCAFFNEW, "sent.mean(axis=0)", "sent[0]"),
-    ("h moves the other way", SCAFFNEW, "(mean[None] - sent)", "(sent - mean[None])"),
-    ("h update without p", SCAFFNEW, "(self.probability / eta)", "(1.0 / eta)"),
-    ("h update with eta/p", SCAFFNEW, "(self.probability / eta)", "(eta / self.probability)"),
-    ("h moves in every round", SCAFFNEW, "h_i=xp.where(everyone,", "h_i=xp.where(everyone | True,"),
-    ("h without the mean", SCAFFNEW, "(mean[None] - sent)", "(-sent)"),
-    ("difference from the client's own vector", SCAFFNEW, "moved - state.x[None]", "moved - state.x_i"),
-    ("clients keep their vectors", SCAFFNEW, "x_i=xp.where(everyone, x[None], moved)", "x_i=moved"),
-    ("always communicating", SCAFFNEW, "< self.probability", "< 1.0"),
-    ("communicating with 1 - p", SCAFFNEW, "[:, 0] < self.probability", "[:, 0] > self.probability"),
-    ("sum for mean ", SCAFFNEW, "sent.mean(axis=0)", "sent.sum(axis=0)"),
-    ("variance for deviation ", SCAFFNEW, "context.per_replicate(self.sigma)",
-     "(context.per_replicate(self.sigma) ** 2)"),
-    ("noise on the average only", SCAFFNEW, "engine.normal(context.replicates, k, n,",
-     "engine.normal(context.replicates, k, 1,"),
-    ("threshold times eta", SCAFFNEW, "Clip(self.threshold)", "Clip(self.threshold * np.ravel(self.step)[0])"),
-    ("clip after the noise", SCAFFNEW, "mean = sent", "sent = Clip(self.threshold or 9.0)(context, sent); mean = sent"),
-    ("gradients at the server's vector", SCAFFNEW, "at(context, state.x_i", "at(context, 0 * state.x_i + state.x"),
+    ("noise of another round", SIMULATION, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
+    ("one noise for all replicates", SIMULATION, "else normals[0])", "else normals[0][:1])"),
+    ("noise on one coordinate", SIMULATION, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
+    ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
+    ("schedule one round late", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), max(k - 1, 0))"),
+    ("the cohort of the first round", SIMULATION, "sample(self._context, self._k)", "sample(self._context, 0)"),
+    ("the mean of all clients", SIMULATION, "combine(self._xp.ascontiguousarray(values), members.counts)",
+     "combine(self._xp.ascontiguousarray(values), 1.0 + 0.0 * members.counts)"),
+    ("h with the wrong sign", SCAFFNEW, "(g - h)", "(g + h)"),
+    ("no control variates", SCAFFNEW, "(g - h)", "g"),
+    ("first client for all", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "messages[0]"),
+    ("h moves the other way", SCAFFNEW, "(t.mean - t.sent[i])", "(t.sent[i] - t.mean)"),
+    ("h update without p", SCAFFNEW, "self.probability / self.step", "1.0 / self.step"),
+    ("h update with eta/p", SCAFFNEW, "self.probability / self.step", "self.step / self.probability"),
+    ("h moves in every round", SCAFFNEW, "self.idle(o, h[i], x[i], exchange, i)",
+     "self.control(o, h[i], exchange(), i)"),
+    ("h without the mean", SCAFFNEW, "(t.mean - t.sent[i])", "(-t.sent[i])"),
+    ("difference from the client's own vector", SCAFFNEW, "self.communicated(o, w, ends, h)",
+     "self.communicated(o, w, o.each(o.everyone, lambda i: ends[i] - x[i] + w), h)"),
+    ("clients keep their vectors", SCAFFNEW, "self.restart(o, after, ends[i])", "ends[i]"),
+    ("always communicating", SCAFFNEW, "o.coin(self.probability)", "o.coin(1.0)"),
+    ("communicating with 1 - p", SCAFFNEW, "o.coin(self.probability), communicate, skip",
+     "o.coin(self.probability), skip, communicate"),
+    ("sum for mean ", SCAFFNEW, "o.sum(o.everyone, messages) / o.n", "o.sum(o.everyone, messages)"),
+    ("variance for deviation ", SCAFFNEW, "o.gaussian(self.sigma, i)", "o.gaussian(self.sigma**2, i)"),
+    ("noise on the average only", SCAFFNEW, "o.gaussian(self.sigma, i)", "o.gaussian(self.sigma, i)[:1]"),
+    ("threshold times eta", SCAFFNEW, "o.clip(u, self.threshold)", "o.clip(u, self.threshold * self.step)"),
+    ("clip after the noise", SCAFFNEW, "return t.bounded[i] + noise[i]",
+     "return self.bound(o, t.bounded[i] + noise[i], w)"),
+    ("gradients at the server's vector", SCAFFNEW, "o.gradient(i, x[i])", "o.gradient(i, 0 * x[i] + w)"),
 ]  # fmt: skip
 
 COHORT: Place = "algorithms.cohort", ("Cohort",), cohort_cases
@@ -217,12 +240,13 @@ _TWO_SIDED = ("DPTwoSidedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg")
 TWO_SIDED: Place = "descriptions.two_step_sizes", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
 AVERAGING: Place = "descriptions.averaging", (*_TWO_SIDED, "Scaffold"), averaging_cases
 LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg"), both_cases
-BATCHED: Place = "algorithms.batched", (*_TWO_SIDED, "Scaffold"), averaging_cases
-DP_SGD: Place = "algorithms.dp_sgd", ("DPSGD",), dp_sgd_cases
-EF: Place = "algorithms.ef21", ("EF21",), ef21_cases
+EF: Place = (
+    "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
+)  # fmt: skip
+DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
 SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
 RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
-MOMENTUM: Place = "algorithms.momentum", ("ServerMomentum",), momentum_cases
+MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
 AVERAGE: Place = "algorithms.average", ("WeightedAverage",), average_cases
 NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("clip after the noise", AVERAGING, "self.after(o, total / self.divisor(o, members)) + self.noise(o, members)",
@@ -230,20 +254,19 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise not multiplied by eta_g", AVERAGING, "+ self.noise(o, members)",
      "+ self.noise(o, members) / self.global_step"),
     ("global step ignored", AVERAGING, "self.sign * self.global_step * step", "self.sign * step"),
-    ("counts ignored", BATCHED, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
-    ("one noise for each client", BATCHED, "number = members.number\n",
+    ("counts ignored", SIMULATION, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
+    ("one noise for each client", SIMULATION, "number = members.number\n",
      "number = members.number if members.counts is None else (members.counts**2).sum(axis=1)[:, None]\n"),
-    ("noise divided by |P_t|", BATCHED, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
-    ("noise where nobody takes part", BATCHED, "self._xp.sqrt(number)", "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
-    ("noise on one coordinate", BATCHED, "(normals if for_each else normals[0])",
-     "(normals if for_each else normals[0]) * (self._xp.arange(self.d) < 1)"),
-    ("all gradients at the server's vector", BATCHED,
+    ("noise divided by |P_t|", SIMULATION, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
+    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)",
+     "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
+    ("all gradients at the server's vector", SIMULATION,
      "for _ in range(int(steps)):\n            y = y - step * direction(y)",
      "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
-    ("Q - 1 steps", BATCHED, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
-    ("ascent", BATCHED, "y = y - step * direction(y)", "y = y + step * direction(y)"),
-    ("one gradient error for all steps", BATCHED, "self._next(GRADIENT)", "0"),
-    ("control variates of another replicate", BATCHED, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
+    ("Q - 1 steps", SIMULATION, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
+    ("ascent", SIMULATION, "y = y - step * direction(y)", "y = y + step * direction(y)"),
+    ("one gradient error for all steps", SIMULATION, "self._next(GRADIENT)", "0"),
+    ("control variates of another replicate", SIMULATION, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
     ("short vectors stretched", LENGTHS, "(0.0 if normalise else threshold)", "0.0"),
     ("threshold ignored", LENGTHS, "(0.0 if normalise else threshold)", "(0.0 if normalise else 1e9 * threshold)"),
     ("clipped to half the threshold", LENGTHS, "xp.where(over, threshold / xp", "xp.where(over, 0.5 * threshold / xp"),
@@ -261,24 +284,30 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("nobody sends the origin", TWO_SIDED, "o.when(o.count(o.cohort) > 0, lambda: step, lambda: w)", "step"),
     ("noise forgotten", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / self.divisor(o, members)", "o.zero"),
     ("models added to the server's", TWO_SIDED, "lambda: step, lambda: w", "lambda: w + step, lambda: w"),
-    ("divisor R", RECORD_LEVEL, "        return b\n", "        return o.records(i)\n"),
+    ("divisor R", RECORD_LEVEL, "return self.share * o.records(i)", "return o.records(i)"),
+    ("divisor floor(sR)", RECORD_LEVEL, "return self.share * o.records(i)", "return b"),
     ("sensitivity C", RECORD_LEVEL, "self.relation_factor * self.threshold", "self.threshold"),
-    ("noise not divided by b", RECORD_LEVEL, "self.threshold / b", "self.threshold"),
-    ("divisor n", DP_SGD, "self.cohort.divisor(n)", "n"),
-    ("bounded after the noise", DP_SGD, "* (signal + noise), r", "* self.bounding(context, signal + noise), r"),
-    ("schedule frozen", DP_SGD, "step_at(self.step, k)", "step_at(self.step, 0)"),
-    ("ascent", DP_SGD, "return x - gamma", "return x + gamma"),
-    ("noise without gamma", DP_SGD, "gamma[:, None] * (signal + noise)", "gamma[:, None] * signal - noise"),
-    ("noise on one coordinate", DP_SGD, "SERVER_NOISE)[0]", "SERVER_NOISE)[0] * (xp.arange(x.shape[1]) == 0)"),
-    ("memory of noisy messages", EF, "state.v_i + beta * sent", "state.v_i + beta * (sent + noise)"),
-    ("no beta in vhat", EF, "state.v + beta * (signal + noise)", "state.v + signal + noise"),
-    ("no beta in the memories", EF, "state.v_i + beta * sent", "state.v_i + sent"),
-    ("noise without beta", EF, "beta * (signal + noise)", "beta * signal + noise"),
-    ("noise divided by n", EF, "/ n**0.5", "/ n"),
-    ("vhat starts at zero", EF, "v_i.mean(axis=0))", "0.0 * context.start)"),
-    ("step along the old estimate", EF, "else v\n", "else state.v\n"),
-    ("server normalisation forgotten", EF, "if self.server_normalisation else v", "if False else v"),
-    ("gradients sent, not differences", EF, "k, 0) - state.v_i)", "k, 0))"),
+    ("noise not divided by b", RECORD_LEVEL, "self.threshold / self.size(o, i, b)", "self.threshold"),
+    ("bounded after the noise", EF, DP_SGD_NOISE,
+     "def step(self, o, members, updates):\n"
+     "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
+    ("gradients at the origin", EF, "return o.gradient(i, w)", "return o.gradient(i, 0 * w)"),
+    ("ascent", EF, "sign = -1", "sign = 1"),
+    ("noise without gamma", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) / self.global_step"),
+    ("noise on one coordinate", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) * [1.0, *[0.0] * (o.d - 1)]"),
+    ("normalised without alpha", EF, "o.smooth(u, self.smoothing)", "o.stretch(u, 1.0)"),
+    ("memory of noisy messages", EF, "memories[i], sent[i], gradients[i]",
+     "memories[i], sent[i] + self.noise(o), gradients[i]"),
+    ("no beta in vhat", EF, "return before + self.memory_step * mean", "return before + mean"),
+    ("no beta in the memories", EF, "return memory + self.memory_step * sent", "return memory + sent"),
+    ("noise without beta", EF, "mean + self.noise(o)", "mean + self.noise(o) / self.memory_step"),
+    ("noise divided by n", EF, "self.sigma) / o.n", "self.sigma) / o.n**1.5"),
+    ("vhat starts at zero", EF, "return o.sum(o.everyone, memories) / o.n, memories", "return o.zero, memories"),
+    ("step along the old estimate", EF, "estimate = self.estimate(o, estimate, mean + self.noise(o))\n        return ",
+     "old, estimate = estimate, self.estimate(o, estimate, mean + self.noise(o))\n"
+     "        return self.move(o, w, self.direction(o, old)), (estimate, memories)\n        return "),
+    ("server normalisation forgotten", EF, "return o.stretch(estimate, 1)", "return estimate"),
+    ("gradients sent, not differences", EF, "return g - memory", "return g"),
     ("control variates with the wrong sign", SCAFFOLD, "return c - own", "return own - c"),
     ("c divided by |C_t|", SCAFFOLD, "return 1 / o.n", "return 1 / o.count(self.members(o))"),
     ("c_i without c", SCAFFOLD, "t.own - t.c + self", "t.own + self"),
@@ -288,11 +317,11 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("one draw in a warm round", SCAFFOLD, "for _ in range(self.steps(o))) / self.steps(o)", "for _ in range(1))"),
     ("warm cohort ignored", SCAFFOLD, "self.warm_members(o, o.cohort) if self.is_warm(o) else o.cohort", "o.cohort"),
     ("one warm round short", SCAFFOLD, "o.number < self.warm_start", "o.number < self.warm_start - 1"),
-    ("momentum with the wrong sign", MOMENTUM, "velocity + (w - proposed)", "velocity - (w - proposed)"),
-    ("momentum of the parameters", MOMENTUM, "* velocity + (w", "* w + (w"),
-    ("damped steps", MOMENTUM, "(w - proposed)", "0.9 * (w - proposed)"),
-    ("velocity lost", MOMENTUM, "(w - velocity, velocity)", "(w - velocity, w - proposed)"),
-    ("first replicate's momentum for all", MOMENTUM, "(self.momentum)[:, None]", "(self.momentum)[:1, None]"),
+    ("momentum with the wrong sign", MOMENTUM, "state + (w - a.move(o, w, step))", "state - (w - a.move(o, w, step))"),
+    ("momentum of the parameters", MOMENTUM, "* state + (w", "* w + (w"),
+    ("damped steps", MOMENTUM, "(w - a.move(o, w, step))", "0.9 * (w - a.move(o, w, step))"),
+    ("velocity lost", MOMENTUM, "return w - velocity, velocity", "return w - velocity, w - a.move(o, w, step)"),
+    ("first replicate's momentum for all", MOMENTUM, "a.momentum * state", "a.momentum[:1] * state"),
     ("ratio ignored", AVERAGE, "context.per_replicate(self.ratio) * state.total", "state.total"),
     ("the start is averaged", AVERAGE, "float(self.with_start)", "1.0"),
     ("the start is never averaged", AVERAGE, "float(self.with_start)", "0.0"),
@@ -300,16 +329,14 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("iterates one round late", AVERAGE, "server(inner) - state", "server(state.inner) - state"),
 ]  # fmt: skip
 
-BOUNDS: Place = (
-    "algorithms.bounding", ("Clip", "Normalise", "SmoothedNormalise"), lambda a: dp_sgd_cases(a) + ef21_cases(a)
-)  # fmt: skip
 ORACLES: Place = "algorithms.gradients", ("NoisyGradient", "RecordGradient"), gradient_cases
 PART_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("short vectors stretched", BOUNDS, "over = length > C", "over = length > 0.0"),
-    ("squared length", BOUNDS, "xp.sqrt((g * g).sum(axis=-1))", "(g * g).sum(axis=-1)"),
-    ("normalised to length 1", BOUNDS, "context.per_replicate(self.threshold) / xp", "1.0 / xp"),
-    ("alpha twice", BOUNDS, "self.alpha) + length", "self.alpha) * 2.0 + length"),
-    ("smoothed and scaled by alpha", BOUNDS, "0.0, 1.0 / xp", "0.0, context.per_replicate(self.alpha) / xp"),
+    ("short vectors stretched", SIMULATION, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
+    ("squared length", SIMULATION, "self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))",
+     "(u * u).sum(axis=-1, keepdims=True)"),
+    ("alpha twice", SIMULATION, "total = alpha + self", "total = 2.0 * alpha + self"),
+    ("smoothed and scaled by alpha", SIMULATION, "there, 1.0 / self", "there, alpha / self"),
+    ("divisor n", SIMULATION, "return self._cohort.divisor(self.n)", "return float(self.n)"),
     ("divisor floor(sR)", ORACLES, "self.share * kernels.records", "self._count(kernels.records)"),
     ("divisor R", ORACLES, "self.share * kernels.records", "1.0 * kernels.records"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),

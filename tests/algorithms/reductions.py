@@ -18,7 +18,11 @@ from oracles.families import Transformed
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, RecordGradient
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, ErrorFeedback, InformedClip21, InformedNormEC
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import (
     DPTwoSidedFedAvg,
@@ -34,8 +38,9 @@ from dpfl_theory.problems.quadratic import from_matrices
 Zoo = Any
 ROUNDS, REPLICATES, SEED = 7, 3, 8
 DESCRIBED = (
+    *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
     *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
-    *(Scaffold, DPScaffold, RecordLevelFedAvg),
+    *(Scaffold, DPScaffold, RecordLevelFedAvg, InformedClip21, InformedNormEC, DPNormSGD),
 )
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""
@@ -45,7 +50,7 @@ OPPOSITE = Transformed(change=lambda z, stream: -z if stream == SERVER_NOISE els
 
 def zoo(**faulty: type) -> Zoo:
     """All public names of the algorithms' package and descriptions of algorithms, some of them replaced."""
-    described = {kind.__name__: kind for kind in DESCRIBED}
+    described = {**{kind.__name__: kind for kind in DESCRIBED}, "with_momentum": with_momentum}
     return SimpleNamespace(**{**{name: getattr(package, name) for name in package.__all__}, **described, **faulty})
 
 
@@ -81,17 +86,18 @@ def scaffnew_that_always_communicates(a: Zoo) -> list[str]:
     wrong, eta, sigma = [], 0.3, 0.2
     for name in ("dense", "logistic"):
         problem = problem_of(name)
-        found = run(a.ScaffNew(eta, 1.0, sigma=sigma), problem)
+        found = run(a.Simulation(a.UnclippedScaffNew(eta=eta, p=1.0, sigma=sigma)), problem)
         for k in range(ROUNDS):
-            x, after = found.servers[k], found.states[k + 1]
+            x, after, (x_i, h_i) = found.servers[k], found.servers[k + 1], found.states[k + 1].inner
             z = sigma * ARRAY.normal(found.context.replicates, k, problem.n, problem.d, NOISE)
             g = gradients(problem, x)
-            wrong += same("x", np.array([x, after.x]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
-            wrong += same("x_i", after.x_i, np.tile(after.x, (problem.n, 1, 1)))
+            wrong += same("x", np.array([x, after]), np.array([x, x - eta * g.mean(axis=0) + z.mean(axis=0)]))
+            wrong += same("x_i", x_i, np.tile(after, (problem.n, 1, 1)))
             h = g - g.mean(axis=0) + (z.mean(axis=0) - z) / eta
-            wrong += differs("h_i", after.h_i, h, float(np.max(np.abs(h))))
-            wrong += differs("sum of the h_i", after.h_i.sum(axis=0), 0.0 * x, float(np.max(np.abs(h))), 1e-13)
-        wrong += same("without noise, x", run(a.ScaffNew(eta, 1.0), problem).servers, descent(problem, eta))
+            wrong += differs("h_i", h_i, h, float(np.max(np.abs(h))))
+            wrong += differs("sum of the h_i", h_i.sum(axis=0), 0.0 * x, float(np.max(np.abs(h))), 1e-13)
+        quiet = a.Simulation(a.ScaffNew(eta=eta, p=1.0))
+        wrong += same("without noise, x", run(quiet, problem).servers, descent(problem, eta))
     return wrong
 
 
@@ -127,23 +133,16 @@ def scaffold_of_equal_clients_is_fedavg(a: Zoo) -> list[str]:
 # --- clipped FedAvg and DP-SGD ---------------------------------------------------------------------------------------
 
 
-def one_local_step_is_dp_sgd(a: Zoo) -> list[str]:
-    """E = 1: FedAvg and two-sided FedAvg with difference clipping (c = eta C, each client's sigma = eta sqrt(r) sigma)
-    are DP-SGD with step beta = eta eta_g."""
-    wrong, eta, eta_g, C, sigma = [], 0.3, 1.4, 2.0, 0.5
-    for cohort, name in itertools.product(COHORTS, ("dense", "huber")):
+def one_normalised_local_step_is_dp_sgd(a: Zoo) -> list[str]:
+    """E = 1, C = 1 and the server's noise: DP-NormFedAvg is DP-SGD with alpha = 0 and step beta."""
+    wrong, beta, sigma = [], 0.4, 0.5
+    normalised = DPNormFedAvg(eta=0.3, beta=beta, E=1, C=1.0, sigma=sigma).replaced(noise=server_noise)
+    for cohort, name in itertools.product((*COHORTS, Cohort("poisson", 2.5)), ("dense", "huber")):
         problem = problem_of(name)
-        r = cohort.divisor(problem.n)
-        expected = run(a.DPSGD(eta * eta_g, a.Clip(C), sigma, cohort), problem).servers
-        fedavg = a.FedAvg(eta, 1, eta * eta_g, a.Clip(C), cohort, sigma)
-        wrong += same(f"{cohort.scheme}: FedAvg", run(fedavg, problem).servers, expected)
-        private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
-        two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=1, **private), cohort)
-        wrong += same(f"{cohort.scheme}: two-sided", run(two_sided, problem, OPPOSITE).servers, expected)
-    poisson = Cohort("poisson", 2.5)
-    average = a.FedAvg(eta, 1, None, a.Clip(C), poisson, sigma, "average")
-    expected = run(a.DPSGD(eta, a.Clip(C), sigma, poisson), problem).servers
-    return wrong + same("poisson: FedAvg", run(average, problem).servers, expected)
+        dp_sgd = a.Simulation(a.DPNormSGD(gamma=beta, alpha=0.0, sigma=sigma), cohort)
+        found = run(a.Simulation(normalised, cohort), problem).servers
+        wrong += same(f"{cohort.scheme}, {name}", run(dp_sgd, problem).servers, found)
+    return wrong
 
 
 def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
@@ -152,7 +151,8 @@ def fedavg_is_two_sided_fedavg(a: Zoo) -> list[str]:
     for cohort, name in itertools.product(COHORTS, ("low-rank", "logistic")):
         problem = problem_of(name)
         r = cohort.divisor(problem.n)
-        expected = run(a.FedAvg(eta, 4, beta, a.Clip(C), cohort, sigma), problem).servers
+        fedavg = a.Simulation(a.DPFedAvg(eta=eta, E=4, beta=beta, C=C, sigma=sigma), cohort)
+        expected = run(fedavg, problem).servers
         private = {"c": eta * C, "sigma": eta * math.sqrt(r) * sigma}
         two_sided = a.Simulation(a.DPTwoSidedFedAvg(eta_l=eta, eta_g=beta / eta, Q=4, **private), cohort)
         wrong += same(cohort.scheme, run(two_sided, problem, OPPOSITE).servers, expected)
@@ -177,14 +177,13 @@ def models_that_are_not_clipped_are_averaged(a: Zoo) -> list[str]:
 # --- EF21 ------------------------------------------------------------------------------------------------------------
 
 
-def ef21_without_a_bound_is_gradient_descent(a: Zoo) -> list[str]:
-    """Psi(g) = g and beta = 1, or clipping beyond every length: v = grad f from the first round on, whatever v_i was
-    before."""
+def clip21_beyond_every_length_is_gradient_descent(a: Zoo) -> list[str]:
+    """v = grad f from the first round on, whatever v_i was before."""
     wrong = []
-    for name, memory in itertools.product(("dense", "huber"), (0.0, 1.0, 0.3)):
+    for name, share in itertools.product(("dense", "huber"), (0.0, 1.0, 0.3)):
         problem = problem_of(name)
-        for algorithm in (a.EF21(0.4, a.Unbounded(), memory=memory), a.EF21(0.4, a.Clip(1e9), memory=memory)):
-            wrong += same(f"memory {memory}", run(algorithm, problem).servers, descent(problem, 0.4))
+        algorithm = a.Simulation(a.InformedClip21(gamma=0.4, tau=1e9, sigma=0.0, memory=share))
+        wrong += same(f"share {share}", run(algorithm, problem).servers, descent(problem, 0.4))
     return wrong
 
 
@@ -193,13 +192,12 @@ def constant_gradients() -> Problem:
     return make("huber", clients=5, dimension=4, records=3, threshold=0.02, heterogeneity=1.0, seed=3)
 
 
-def errors_of_memories(a: Zoo, **fields: Any) -> np.ndarray:
+def errors_of_memories(algorithm: Any) -> np.ndarray:
     """||grad f_i - v_i|| (rounds + 1, n, replicates) where the gradients are constant."""
     problem = constant_gradients()
-    algorithm = a.EF21(1e-9, **fields)
     start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
     states = play(algorithm, problem, 40, start, SEED, engine=ARRAY).states
-    return np.array([np.linalg.norm(gradients(problem, start) - state.v_i, axis=2) for state in states])
+    return np.array([np.linalg.norm(gradients(problem, start) - state.inner[1], axis=2) for state in states])
 
 
 def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
@@ -207,12 +205,13 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
     r <- max(0, r - tau) for clipping; noise at the server does not reach the memories."""
     wrong = []
     for alpha, beta, sigma in ((0.02, 0.003, 0.0), (0.01, 0.05, 0.5), (0.0, 0.004, 0.5)):
-        r = errors_of_memories(a, bounding=a.SmoothedNormalise(alpha), beta=beta, sigma=sigma)
+        smoothed = a.InformedNormEC(gamma=1e-9, beta=beta, alpha=alpha, sigma=sigma, memory=0.0)
+        r = errors_of_memories(a.Simulation(smoothed.replaced(direction=ErrorFeedback.direction)))
         expected = np.abs(1.0 - beta / (alpha + r[:-1])) * r[:-1]
         wrong += differs(f"alpha {alpha}: the error", r[1:], expected, float(r[0].max()))
         if (expected > r[:-1]).any() != (beta > 2.0 * alpha):
             wrong.append(f"alpha {alpha}: the errors grow where they should not, or never")
-    r = errors_of_memories(a, bounding=a.Clip(0.002), sigma=0.5)
+    r = errors_of_memories(a.Simulation(a.InformedClip21(gamma=1e-9, tau=0.002, sigma=0.5, memory=0.0)))
     wrong += differs("clipping: the error", r[1:], np.maximum(r[:-1] - 0.002, 0.0), float(r[0].max()))
     return wrong if r[-1].max() < 1e-12 < r[5].min() else [*wrong, "the errors do not end at zero, or too early"]
 
@@ -221,9 +220,11 @@ def memories_approach_a_constant_target_as_stated(a: Zoo) -> list[str]:
 
 
 def no_momentum_is_the_algorithm(a: Zoo) -> list[str]:
-    inner = a.FedAvg(0.3, 2, None, a.Clip(2.0), Cohort("poisson", 2.5), 0.4)
+    values, cohort = {"eta": 0.3, "E": 2, "C": 2.0, "sigma": 0.4}, Cohort("poisson", 2.5)
+    found = a.Simulation(a.with_momentum(a.DPFedAvg)(**values, momentum=0.0), cohort)
     problem = problem_of("dense")
-    return same("m = 0", run(a.ServerMomentum(inner, 0.0), problem).servers, run(inner, problem).servers, 1e-13)
+    expected = a.Simulation(a.DPFedAvg(**values), cohort)
+    return same("m = 0", run(found, problem).servers, run(expected, problem).servers, 1e-13)
 
 
 def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
@@ -232,12 +233,14 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
     eta, m = 0.05, 0.7
     problem = constant_gradients()
     start = np.full((REPLICATES, problem.d), 1e3) + starting_points(problem, REPLICATES)
-    found = play(a.ServerMomentum(a.FedAvg(eta), m), problem, ROUNDS, start, SEED, engine=ARRAY).servers
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = play(heavy, problem, ROUNDS, start, SEED, engine=ARRAY).servers
     factor = np.array([sum((1.0 - m**j) / (1.0 - m) for j in range(1, K + 1)) for K in range(ROUNDS + 1)])
     g = np.array([problem.gradient(w) for w in start])
     wrong = same("constant gradient: w", found, start - eta * factor[:, None, None] * g, 1e-9)
     curved = from_matrices(np.array([[[2.0]]]), np.array([[3.0]]))
-    found = run(a.ServerMomentum(a.FedAvg(eta), m), curved, rounds=30).servers[:, :, 0] - 3.0
+    heavy = a.Simulation(a.with_momentum(a.FedAvg)(eta=eta, momentum=m))
+    found = run(heavy, curved, rounds=30).servers[:, :, 0] - 3.0
     b = (1.0 + m - eta * 2.0) / 2.0
     one, two = b + np.emath.sqrt(b * b - m), b - np.emath.sqrt(b * b - m)
     k = np.arange(1.0, 32.0)[:, None]  # w_{-1} = w_0 is power 0 and power 1
@@ -247,7 +250,7 @@ def momentum_has_its_closed_forms(a: Zoo) -> list[str]:
 
 def the_average_is_the_weighted_mean_of_the_run(a: Zoo) -> list[str]:
     wrong, problem = [], problem_of("dense")
-    inner = a.ScaffNew(0.3, 0.4, 2.0, 0.3)
+    inner = a.Simulation(a.DPScaffNew(eta=0.3, p=0.4, C=2.0, sigma=0.3))
     x = run(inner, problem).servers[1:]
     for ratio in (1.0, 0.7):
         found = run(a.WeightedAverage(inner, ratio), problem).servers
@@ -265,10 +268,10 @@ REDUCTIONS: tuple[Callable[[Zoo], list[str]], ...] = (
     scaffnew_that_always_communicates,
     scaffold_without_control_variates_is_fedavg,
     scaffold_of_equal_clients_is_fedavg,
-    one_local_step_is_dp_sgd,
+    one_normalised_local_step_is_dp_sgd,
     fedavg_is_two_sided_fedavg,
     models_that_are_not_clipped_are_averaged,
-    ef21_without_a_bound_is_gradient_descent,
+    clip21_beyond_every_length_is_gradient_descent,
     memories_approach_a_constant_target_as_stated,
     no_momentum_is_the_algorithm,
     momentum_has_its_closed_forms,

@@ -10,33 +10,32 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ENGINES, PROBLEMS, STEPS, TRACES, disagreements, play, problem_of, starting_points
+from simulations import clip, fedavg, normalise
 
 from dpfl_theory.algorithms import (
-    DPSGD,
-    EF21,
-    Bounding,
-    Clip,
     Cohort,
-    FedAvg,
     FullGradient,
     Gradient,
     NoisyGradient,
-    Normalise,
     RecordGradient,
-    ScaffNew,
     Schedule,
-    ServerMomentum,
     Simulation,
-    SmoothedNormalise,
     Tabulated,
-    Unbounded,
     WeightedAverage,
-    alpha_norm_ec,
-    clip21,
 )
 from dpfl_theory.algorithms.local_updates import dense
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import (
+    Clip21,
+    DPNormSGD,
+    ErrorFeedback,
+    InformedClip21,
+    InformedNormEC,
+    NormEC,
+)
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold, all_users
 from dpfl_theory.descriptions.two_step_sizes import (
     DPTwoSidedFedAvg,
@@ -54,12 +53,6 @@ GRADIENTS: dict[str, Gradient] = {
     "records, median": RecordGradient(0.6, "median", 0.3),
     "records, all": RecordGradient(1.0, [0.1, 1.0, 5.0], 0.2),
 }
-BOUNDINGS: tuple[Bounding, ...] = (
-    Unbounded(),
-    Clip([0.15, 0.4, 1.0]),
-    Normalise(0.7),
-    SmoothedNormalise([0.0, 0.1, 1.0]),
-)
 WITH_RECORDS = ("huber", "logistic", "softmax", "unequal")
 PRIVATE = {"threshold": [0.1, 0.7, 5.0], "noise_multiplier": [0.5, 0.0, 2.0]}
 every_gradient = pytest.mark.parametrize("kind", GRADIENTS)
@@ -106,25 +99,27 @@ def test_model_clipping(kind: str) -> None:
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_dp_sgd(kind: str) -> None:
-    """shulgin2025 equation (2)."""
-    cases = itertools.product(COHORTS, BOUNDINGS)
-    agree([DPSGD(Schedule(0.4, 0.9), psi, [0.0, 0.1, 0.3], cohort, GRADIENTS[kind]) for cohort, psi in cases], kind)
+    """shulgin2025 equation (2). A client that is drawn twice has one full gradient, and would draw other ones twice."""
+    cohorts = COHORTS if kind == "full" else COHORTS[:3]
+    runs = [DPNormSGD(gamma=Schedule(0.4, 0.9), alpha=alpha, sigma=[0.0, 0.1, 0.3]) for alpha in ([0.0, 0.1, 1.0], 0.3)]
+    agree([Simulation(run, cohort, GRADIENTS[kind]) for cohort, run in itertools.product(cohorts, runs)], kind)
 
 
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
-def test_ef21(kind: str) -> None:
+def test_error_feedback(kind: str) -> None:
     """shulgin2025 Algorithm 1. With alpha = 0 the rounding of a zero difference would be stretched to length 1, so
     memories start at zero there."""
-    memory = [0.0, 1.0, 0.5]
-    cases = itertools.product(BOUNDINGS, (False, True))
-    algorithms = [
-        EF21(0.3, psi, [0.2, 1.0, 0.5], normalised, [0.1, 0.0, 0.3], memory, GRADIENTS[kind])
-        for psi, normalised in cases
+    own = {"gamma": 0.3, "sigma": [0.1, 0.0, 0.3], "memory": [0.0, 1.0, 0.5]}
+    smoothed = InformedNormEC(**own, beta=[0.2, 1.0, 0.5], alpha=[0.0, 0.1, 1.0])
+    runs: list[Description] = [
+        *(InformedClip21(**own, tau=tau) for tau in (1e9, [0.15, 0.4, 1.0])),
+        smoothed,
+        smoothed.replaced(direction=ErrorFeedback.direction),
+        Clip21(gamma=Schedule(0.3, 0.9), tau=0.5, sigma=0.2),
+        NormEC(gamma=0.3, alpha=[0.1, 0.2, 1.0], beta=0.2, sigma=0.1),
     ]
-    algorithms += [clip21(Schedule(0.3, 0.9), 0.5, gradient=GRADIENTS[kind], sigma=0.2)]
-    algorithms += [alpha_norm_ec(0.3, [0.1, 0.2, 1.0], 0.2, gradient=GRADIENTS[kind], sigma=0.1)]
-    agree(algorithms, kind, 5)
+    agree([Simulation(run, gradient=GRADIENTS[kind]) for run in runs], kind, 5)
 
 
 @pytest.mark.exhaustive(keep=2)
@@ -160,29 +155,34 @@ def test_protected_records(share: float) -> None:
 @pytest.mark.exhaustive(keep=2)
 @every_gradient
 def test_scaffnew_with_any_gradient(kind: str) -> None:
-    agree([ScaffNew([0.3, 0.2, 0.1], p, C, 0.1, GRADIENTS[kind]) for p in (0.3, 1.0) for C in (None, 0.7)], kind, 6)
+    kinds = (UnclippedScaffNew(), DPScaffNew(C=0.7))
+    runs = [run.with_values(step=[0.3, 0.2, 0.1], probability=p, sigma=0.1) for p in (0.3, 1.0) for run in kinds]
+    agree([Simulation(run, gradient=GRADIENTS[kind]) for run in runs], kind, 6)
 
 
 def test_fedavg_with_clients_drawn_repeatedly() -> None:
     repeated = Cohort("with-replacement", 4)
-    cases = itertools.product((Unbounded(), Clip(1.5), Normalise(1.5)), ("per-client", "average"))
-    agree([FedAvg(0.3, 2, 0.2, bounding, repeated, 0.3, noise) for bounding, noise in cases], "full")
+    cases = itertools.product((None, clip(1.5), normalise(1.5)), ("per-client", "average"))
+    agree([fedavg(0.3, 2, 0.2, bound, repeated, 0.3, noise) for bound, noise in cases], "full")
 
 
 def test_server_momentum() -> None:
-    inner = [
-        FedAvg(Schedule(0.2, 0.9), 2, None, Clip(1.0), Cohort("poisson", 1.5), 0.3),
-        DPSGD(0.2, Normalise(1.0), 0.2),
-    ]
-    agree([ServerMomentum(algorithm, m) for algorithm in inner for m in (0.8, [0.0, 0.5, 0.9])], "full")
+    poisson, twice, noisy = Cohort("poisson", 1.5), Cohort("with-replacement", 3), GRADIENTS["noisy"]
+    two = with_momentum(DPTwoSidedFedAvg)(eta_l=0.2, eta_g=1.5, Q=2, c=0.7, sigma=0.2)
+    models = with_momentum(ModelClippedFedAvg)(eta_l=0.2, Q=2, c=2.0, sigma=0.1)
+    for m in (0.8, [0.0, 0.5, 0.9]):
+        agree([fedavg(Schedule(0.2, 0.9), 2, None, clip(1.0), poisson, 0.3, momentum=m)], "full")
+        agree([Simulation(two.with_values(momentum=m), Cohort("fixed", 2), noisy)], "full")
+        agree([Simulation(two.with_values(momentum=m), twice)], "full")
+        agree([Simulation(models.with_values(momentum=m), Cohort("fixed", 3))], "full")
 
 
 def test_weighted_averages() -> None:
     inner = [
-        FedAvg(0.3, 2),
-        ScaffNew(0.3, 0.5, 0.8, 0.2),
+        fedavg(0.3, 2),
+        Simulation(DPScaffNew(eta=0.3, p=0.5, C=0.8, sigma=0.2)),
         Simulation(Scaffold(eta_l=0.3, eta_g=1.0, K=1).with_values(warm_start=1)),
-        ServerMomentum(FedAvg(0.2), 0.8),
+        fedavg(0.2, momentum=0.8),
     ]
     agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
     agree([WeightedAverage(algorithm, [0.5, 0.9, 1.0], with_start=True) for algorithm in inner], "full")
@@ -204,8 +204,7 @@ def test_the_comparison_reaches_what_it_is_for() -> None:
 
     for found, threshold in (
         (lengths(Simulation(plain.with_values(local_steps=3))), [0.2, 1.0, 0.5]),
-        (lengths(EF21(0.3)), [0.15, 0.4, 1.0]),
-        (lengths(DPSGD(0.3)), [0.15, 0.4, 1.0]),
+        (lengths(Simulation(Clip21(gamma=0.3, tau=1e9, sigma=0.0))), [0.15, 0.4, 1.0]),
     ):
         clipped = np.mean(found > np.array(threshold), axis=(0, 1, 2))
         assert np.all((clipped > 0.03) & (clipped < 0.97)), clipped

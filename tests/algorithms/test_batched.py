@@ -1,4 +1,4 @@
-"""Batched simulations of descriptions: equal to the hand-written forms, on and off the tape, and to NumPy's rounds."""
+"""Simulations of descriptions: equal to the references in NumPy, on and off the tape, and on arrays in CuPy's place."""
 
 from __future__ import annotations
 
@@ -15,16 +15,13 @@ import pytest
 from oracles.compare import disagreements
 
 from dpfl_theory import descriptions
-from dpfl_theory.algorithms import Cohort, RecordGradient, Run, Schedule, Tabulated, simulate
+from dpfl_theory.algorithms import Cohort, FullGradient, Run, Schedule, Tabulated, simulate
 from dpfl_theory.algorithms.base import Context
-from dpfl_theory.algorithms.batched import BatchOperations, Simulation, simulation
+from dpfl_theory.algorithms.batched import BatchOperations, Simulation
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions import get
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import over_cohort
-from dpfl_theory.descriptions.scaffold import all_users
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+from dpfl_theory.descriptions.averaging import Averaging, over_cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
@@ -134,76 +131,41 @@ def close(a: Any, b: Any, relative: float = 1e-12) -> bool:
     return bool(np.abs(a - b).max() <= relative * np.abs(b).max())
 
 
-def agrees(run: Algorithm, problem: Any, cohort: Cohort) -> bool:
-    """Whether the batched simulation takes the rounds of the hand-written one."""
-    written, batched = run_of(run.fused(cohort), problem), run_of(Simulation(run, cohort), problem)
-    series = [one["suboptimality"].every_round for one in (batched, written)]
-    return close(batched.final, written.final) and close(*series)
-
-
-FUSED = [
-    pytest.param(name, cohort, problem, id=f"{name}, {cohort.scheme}, {problem}")
-    for name, run in RUNS.items()
-    for cohort in cohorts_of(run)
-    if run.fused(cohort) is not None
-    for problem in problems_of(run)
-]
-
-
-def test_fused_forms_run_somewhere() -> None:
-    fused = {name for name, kind in descriptions._own().items() if kind.fused is not Algorithm.fused}
-    assert {RUNS[parameter.values[0]].name for parameter in FUSED} == fused
-    without = {(run.name, c.scheme) for run in RUNS.values() for c in COHORTS if run.fused(c) is None}
-    with_all = {name for name in fused if not get(name).samplings}
-    none = {(run.name, c.scheme) for run in RUNS.values() for c in COHORTS if run.name not in fused}
-    assert without == none | {(name, c.scheme) for name in with_all for c in COHORTS[1:]}
+def reference(run: Algorithm, problem: Any, cohort: Cohort, gradient: Any = None) -> list[str]:
+    """How the simulation differs from the rounds in plain NumPy."""
+    return disagreements(Simulation(run, cohort, gradient or FullGradient()), problem, replicates=REPLICATES)
 
 
 @pytest.mark.exhaustive(keep=20)
-@pytest.mark.parametrize(("name", "cohort", "problem"), FUSED)
-def test_a_batched_simulation_is_the_fused_one(name: str, cohort: Cohort, problem: str) -> None:
-    """Also with noise. Where records are drawn with noise or in batches, cohorts with replacement are left out: the
-    fused form gives both runs of a client that is drawn twice the same noise, and the batched one refuses."""
-    assert agrees(RUNS[name], PROBLEMS[problem], cohort)
+@pytest.mark.parametrize(("name", "problem"), BOTH)
+def test_a_simulation_is_the_rounds_in_numpy(name: str, problem: str) -> None:
+    """Also with noise and coins, on the numbers of the same addresses."""
+    for cohort in cohorts_of(RUNS[name]):
+        assert reference(RUNS[name], PROBLEMS[problem], cohort) == []
 
 
-def test_simulate_runs_the_fused_form_where_there_is_one() -> None:
+def test_every_description_is_run() -> None:
+    assert {run.name for run in RUNS.values()} == set(descriptions._own())
+
+
+def test_simulate_takes_a_description() -> None:
+    run, cohort = RUNS["dp-fedavg, clipped"], Cohort("poisson", 1.5)
     problem = PROBLEMS["quadratic"]
-    for name, cohort in (("dp-fedavg, clipped", Cohort("poisson", 1.5)), ("dp-scaffnew, clipped", None)):
-        run = RUNS[name]
-        found, fused = run_of(run, problem, cohort=cohort), run_of(run.fused(cohort or Cohort()), problem)
-        assert np.array_equal(found.final, fused.final)
-        assert found.configuration["algorithm"] == Simulation(run, cohort or Cohort()).describe()
-        assert found.configuration["algorithm"]["algorithm"] == run.name
+    found, same = run_of(run, problem, cohort=cohort), run_of(Simulation(run, cohort), problem)
+    assert np.array_equal(found.final, same.final)
+    assert found.configuration["algorithm"] == Simulation(run, cohort).describe()
+    assert found.configuration["algorithm"]["algorithm"] == run.name
 
 
 @pytest.mark.parametrize("cohort", COHORTS, ids=lambda cohort: cohort.scheme)
 def test_observables_of_the_cohort_are_there(cohort: Cohort) -> None:
     run, problem, names = RUNS["dp-fedavg, clipped"], PROBLEMS["quadratic"], ("cohort-size", "empty-cohort")
-    written, batched = (run_of(one, problem, observe=names) for one in (run.fused(cohort), Simulation(run, cohort)))
-    assert all(np.array_equal(written[name].every_round, batched[name].every_round) for name in names)
+    found = run_of(Simulation(run, cohort), problem, observe=names)
+    counts = np.array([cohort.sample(context_of(problem, REPLICATES), k).sum(axis=1) for k in range(ROUNDS)])
+    assert np.array_equal(found["cohort-size"].every_round, counts)
+    assert np.array_equal(found["empty-cohort"].every_round, counts == 0.0)
     with pytest.raises(InputError, match="cohort"):
         run_of(Simulation(RUNS["scaffnew"]), problem, observe=names)
-
-
-PLANTED = {
-    "another global step": ("dp-fedavg, clipped", lambda fused: replace(fused, global_step=0.2 * 1.001)),
-    "noise for any cohort": ("dp-fedavg, clipped", lambda fused: replace(fused, noise="average")),
-    "one step more": ("fedavg", lambda fused: replace(fused, local_steps=4)),
-    "another coin": ("dp-scaffnew, clipped", lambda fused: replace(fused, probability=0.31)),
-    "another noise": ("dp-normfedavg", lambda fused: replace(fused, sigma=0.1 * (1 + 1e-9))),
-}
-
-
-@pytest.mark.parametrize("planted", PLANTED)
-def test_a_difference_in_a_fused_form_is_seen(planted: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    name, change = PLANTED[planted]
-    run = RUNS[name]
-    cohort = Cohort() if "scaffnew" in name else Cohort("poisson", 2)
-    assert agrees(run, PROBLEMS["quadratic"], cohort)
-    fused = run.fused(cohort)
-    monkeypatch.setattr(type(run), "fused", lambda self, cohort: change(fused))
-    assert not agrees(run, PROBLEMS["quadratic"], cohort)
 
 
 @pytest.mark.exhaustive(keep=20)
@@ -240,39 +202,27 @@ def test_rounds_on_an_array_module_are_those_on_the_cpu(name: str, problem: str)
         assert close(found.final, simulate(batched, PROBLEMS[problem], 10, REPLICATES, 3, device="cpu").final)
 
 
-def test_few_clients_of_a_linear_model_are_run() -> None:
+@pytest.mark.parametrize(
+    "name", ["dp-fedavg, clipped", "scaffold", "dp-scaffold, batches", "dp-fedavg-record, no noise"]
+)
+def test_only_a_small_cohort_is_run(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a larger problem only the cohort's clients take their steps, and the rounds are the same."""
-    problem = make("logistic-synthetic", clients=40, dimension=20, records=40, ridge=0.1, seed=1)
-    for cohort in (Cohort("fixed", 4), Cohort("poisson", 4)):
-        run = RUNS["dp-fedavg, clipped"]
-        written = simulate(run.fused(cohort), problem, 5, 100, device="cpu")
-        assert close(simulate(Simulation(run, cohort), problem, 5, 100, device="cpu").final, written.final)
+    problem, run = make("logistic-synthetic", clients=40, dimension=20, records=40, ridge=0.1, seed=1), RUNS[name]
+    found = simulate(Simulation(run, Cohort("fixed", 4)), problem, 5, 5 * REPLICATES, device="cpu").final
+    assert Simulation(run, Cohort("fixed", 4))._few(context_of(problem, 100)) == (name != "dp-fedavg, clipped")
+    monkeypatch.setattr(Simulation, "_few", lambda *_: False)
+    assert close(simulate(Simulation(run, Cohort("fixed", 4)), problem, 5, 5 * REPLICATES, device="cpu").final, found)
 
 
 # Parts of the round that are replaced.
 
 
-@pytest.mark.parametrize("name", [name for name, run in SILENT.items() if run.fused(Cohort()) is not None])
-def test_no_replaced_part_runs_the_unreplaced_kernel(name: str) -> None:
-    run = SILENT[name]
-    kind = type(run)
-    for variant in (variant for fault in kind.faults() for variant in fault.variants()):
-        assert isinstance(simulation(run.replaced(**variant.parts)), Simulation)
-        for reading in kind.readings[1:]:
-            form = type(run.fused(Cohort())) if "fused" in reading.parts else Simulation
-            assert isinstance(simulation(run.replaced(**reading.parts)), form)
-            assert isinstance(simulation(run.replaced(**reading.parts).replaced(**variant.parts)), Simulation)
-            assert isinstance(simulation(run.replaced(**{**reading.parts, **variant.parts})), Simulation)
-    assert type("Own", (kind,), {}).fused is Algorithm.fused
-
-
-def test_a_reading_of_a_changed_algorithm_has_no_fused_form() -> None:
+def test_a_reading_of_a_changed_algorithm() -> None:
     class Halved(get("dp-fedavg")):  # type: ignore[misc]
         def bound(self, o: Any, u: Any, updates: Any) -> Any:
             return o.clip(u, self.threshold / 2)
 
     run = Halved.with_parts(get("dp-fedavg").readings[1].parts)(**FEDAVG, C=0.5, sigma=0.1)
-    assert isinstance(simulation(run), Simulation)
     assert close(
         run_of(run, PROBLEMS["logistic"]).final,
         run_of(AVERAGED(**FEDAVG, C=0.25, sigma=0.1), PROBLEMS["logistic"]).final,
@@ -353,7 +303,7 @@ def context_of(problem: Any, S: int) -> Context:
     ],
 )
 def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> None:
-    """Also Poisson sampling where it has no hand-written form, and empty cohorts."""
+    """Also with empty cohorts."""
     problem, run = PROBLEMS["logistic"], SILENT[name]
     context = context_of(problem, 1)
     batched = Simulation(run, cohort)
@@ -365,31 +315,30 @@ def test_rounds_with_cohorts_are_those_on_numpy(name: str, cohort: Cohort) -> No
     assert close(state.w[0], by_numpy(run, problem, 20, cohorts, cohort.divisor(problem.n)))
 
 
-def test_unequal_batches_are_those_of_the_oracle() -> None:
+def test_unequal_batches() -> None:
     """Clients with 4 and 8 records take 2 and 4 of them."""
     data = PROBLEMS["logistic"].data
     offsets = np.array([0, 4, 12, 20, 24])
     unequal = LinearModel(replace(data, x=data.x[:24], y=data.y[:24], offsets=offsets), "unequal clients")
-    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches"):
-        for cohort in cohorts_of(RUNS[name]):
-            if cohort.scheme != "poisson":  # the oracle of SCAFFOLD has none
-                assert disagreements(Simulation(RUNS[name], cohort), unequal, replicates=REPLICATES) == []
+    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches"):
+        assert reference(RUNS[name], unequal, Cohort()) == []
     o = BatchOperations(context_of(unequal, 2), Cohort(), 0)
     with pytest.raises(InputError, match="clients have different numbers of records"):
         o.record_gradients(Ellipsis, o.zero, 0.5)
 
 
 def test_a_share_of_records_that_is_no_whole_number() -> None:
-    """noble2022 prints 1/(sR), and so divides the oracle; the description divides by the floor(sR) records drawn.
+    """noble2022 prints 1/(sR); the other reading divides by the floor(sR) records drawn.
 
     Both have the same noise for the sensitivity, so they differ by a factor of the local step.
     """
-    problem, values = PROBLEMS["logistic"], {"C": 0.3, "sigma_g": 0.7, "s": 0.45}
-    plain = TwoSidedFedAvg(eta_l=0.1, eta_g=1.0, Q=1)
-    printed = run_of(Simulation(plain, gradient=RecordGradient(0.45, 0.3, 0.7)), problem).final
-    same, shorter = (run_of(get("dp-sgd-record")(eta=0.1 * x, **values), problem).final for x in (1.0, 2 / 2.7))
-    assert not close(same, printed)
-    assert close(shorter, printed)
+    problem, kind, values = PROBLEMS["logistic"], get("dp-sgd-record"), {"C": 0.3, "sigma_g": 0.7, "s": 0.45}
+    printed = kind(eta=0.1, **values)
+    drawn = kind.with_parts(kind.readings[1].parts)(eta=0.1 * 2 / 2.7, **values)
+    for one in (printed, drawn):
+        assert reference(one, problem, Cohort()) == []
+    assert close(run_of(drawn, problem).final, run_of(printed, problem).final)
+    assert not close(run_of(drawn.with_values(local_step=0.1), problem).final, run_of(printed, problem).final)
 
 
 def test_gradients_of_records_are_those_that_are_summed() -> None:
@@ -417,19 +366,15 @@ def test_smoothed_normalisation_of_nothing() -> None:
     assert close(o.smooth(o.zero + 2.0, 0.5), (o.zero + 2.0) / (0.5 + 12.0**0.5))
 
 
-def test_warm_rounds_change_the_run_and_are_described() -> None:
-    problem, cohort = PROBLEMS["logistic"], Cohort("fixed", 2)
-    for name in ("dp-scaffold", "dp-scaffold, batches", "scaffold"):
-        warm = RUNS[name].with_values(warm_start=2)
-        whole = warm.replaced(warm_members=all_users)
-        finals = [run_of(Simulation(run, cohort), problem, 5).final for run in (RUNS[name], warm, whole)]
-        assert not any(close(*pair) for pair in itertools.combinations(finals, 2))
-        assert run_of(Simulation(whole, cohort), problem, 2).final.tolist() == np.ones((REPLICATES, 3)).tolist()
-        described = Simulation(whole, cohort).describe()
-        assert (described["warm_start"], described["replaced"]) == (2, ["warm_members"])
+def test_warm_rounds() -> None:
+    for name in ("dp-scaffold", "dp-scaffold, batches"):
+        run = RUNS[name].with_values(warm_start=2)
+        for cohort in (Cohort(), Cohort("fixed", 2)):
+            assert reference(run, PROBLEMS["logistic"], cohort) == []
+        assert reference(run.with_values(warm_start=1), PROBLEMS["logistic"], Cohort()) == []
 
 
-def test_cohorts_that_a_simulation_cannot_run_are_refused() -> None:
+def test_what_has_no_simulation_is_refused() -> None:
     problem = PROBLEMS["logistic"]
     with pytest.raises(InputError, match="drawn twice would write twice"):
         run_of(RUNS["scaffold"], problem, 2, cohort=Cohort("with-replacement", 2))
@@ -482,11 +427,11 @@ def test_single_members_and_generators_are_refused() -> None:
             refused()
     with pytest.raises(InputError, match="has no records"):
         operations(Cohort(), PROBLEMS["quadratic"]).records(Ellipsis)
-    assert operations(Cohort()).records(Ellipsis).shape == (5, 1, 1)
+    assert operations(Cohort()).records(Ellipsis) == 6
 
 
 VALUES = {
-    "dp-fedavg needs a value of beta, sigma": {"eta": 0.1, "E": 1, "C": 1.0},
+    "dp-fedavg needs a value of eta, beta, sigma": {"E": 1, "C": 1.0},
     "the local step is -1: a finite positive number is needed": {**FEDAVG, "eta": -1, "C": 1.0, "sigma": 0.0},
     "the number of local steps is 1.5: a whole number of at least 1": {**FEDAVG, "E": 1.5, "C": 1.0, "sigma": 0.0},
     "the noise of the average is -0.1: a finite number that is not negative": {**FEDAVG, "C": 1.0, "sigma": -0.1},
@@ -513,14 +458,13 @@ def test_values_of_scaffnew_and_cohorts_are_checked() -> None:
     with pytest.raises(InputError, match="all clients take part in every round of scaffnew"):
         run_of(RUNS["scaffnew"], problem, cohort=Cohort("fixed", 2))
     with pytest.raises(InputError, match="samples its clients itself"):
-        run_of(RUNS["fedavg"].fused(Cohort()), problem, cohort=Cohort())
+        run_of(Simulation(RUNS["fedavg"]), problem, cohort=Cohort())
     with pytest.raises(InputError, match="the cohort size is 9"):
         run_of(RUNS["fedavg"], problem, cohort=Cohort("fixed", 9))
 
 
 def test_thresholds_may_change_from_round_to_round() -> None:
     run = get("dp-fedavg")(**FEDAVG, C=Schedule(0.5, 0.5), sigma=0.1)
-    assert isinstance(simulation(run), Simulation)
     one = run_of(run, PROBLEMS["logistic"], 1)
     assert close(one.final, run_of(run.with_values(threshold=0.5), PROBLEMS["logistic"], 1).final)
     assert not close(
@@ -531,16 +475,19 @@ def test_thresholds_may_change_from_round_to_round() -> None:
 
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_division_by_the_number_that_took_part(problem: str) -> None:
-    """With it DP-FedAvg with two step sizes and Poisson sampling is as printed, also in empty rounds."""
+    """It is another round than division by the expected number only where the cohort's size is random."""
     run, cohort = RUNS["dp-fedavg-two-sided, clipped"], Cohort("poisson", 1.5)
 
     def noise(a: Any, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, a.sigma) / over_cohort(a, o, members)
 
-    unprotected = run.replaced(protects="")  # so that the oracle divides as printed
-    printed = unprotected.replaced(divisor=over_cohort, noise=noise)
-    assert disagreements(Simulation(printed, cohort), PROBLEMS[problem]) == []
-    assert disagreements(Simulation(unprotected, cohort), PROBLEMS[problem]) != []
+    divided = run.replaced(divisor=over_cohort, noise=noise)
+    assert not close(
+        run_of(divided, PROBLEMS[problem], cohort=cohort).final, run_of(run, PROBLEMS[problem], cohort=cohort).final
+    )
+    for known in (Cohort(), Cohort("fixed", 2), Cohort("with-replacement", 3)):
+        found, expected = (run_of(one, PROBLEMS[problem], cohort=known).final for one in (divided, run))
+        assert close(found, expected)
 
 
 # An algorithm of a user.

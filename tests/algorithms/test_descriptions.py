@@ -10,21 +10,18 @@ import numpy as np
 import pytest
 from laws.test_algorithm_laws import CASES
 from oracles.compare import problem_of
-from two_steps import model_clipped, scaffold, two_sided
+from simulations import fedavg
 
 from dpfl_theory.algorithms import (
-    DPSGD,
-    EF21,
     Clip,
     Cohort,
-    FedAvg,
     FullGradient,
+    ModelClippedFedAvg,
     NoisyGradient,
     Normalise,
     RecordGradient,
-    ScaffNew,
+    Scaffold,
     Schedule,
-    ServerMomentum,
     Simulation,
     SmoothedNormalise,
     Tabulated,
@@ -32,6 +29,10 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, NormEC
+from dpfl_theory.descriptions.scaffnew import ScaffNew
+from dpfl_theory.descriptions.scaffold import Scaffold as DescribedScaffold
 from dpfl_theory.errors import InputError
 
 
@@ -44,9 +45,8 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
     if isinstance(algorithm, Simulation):
         assert described["algorithm"] == cls.name
         for attribute, p in cls.parameters.items():
-            assert described[p.symbol] == getattr(algorithm.run, attribute)
+            assert described[p.symbol] == getattr(algorithm.run.with_defaults(), attribute)
         assert described["cohort"] == algorithm.cohort.describe()
-        assert described.items() >= {name: getattr(algorithm.run, name) for name in cls.counts}.items()
         full = isinstance(algorithm.gradient, FullGradient)
         assert full or described.items() >= json.loads(json.dumps(algorithm.gradient.describe())).items()
         return
@@ -78,26 +78,42 @@ WRONG: list[tuple[Any, str]] = [
     (lambda: Clip(0.0), f"the threshold C is 0: {POSITIVE}"),
     (lambda: Normalise([1.0, -1.0]), f"the scaling factor C is -1: {POSITIVE}"),
     (lambda: SmoothedNormalise(-0.1), f"alpha is -0.1: {NOT_NEGATIVE}"),
-    (lambda: DPSGD(-0.1), f"the step size is -0.1: {POSITIVE}"),
-    (lambda: DPSGD(0.1, sigma=[0.0, -2.0]), f"sigma is -2: {NOT_NEGATIVE}"),
-    (lambda: EF21(0.1, beta=0.0), f"beta is 0: {POSITIVE}"),
-    (lambda: EF21(0.1, memory=-1.0), f"the memory's share of the first gradient is -1: {NOT_NEGATIVE}"),
-    (lambda: EF21(0.1, server_normalisation=1), "server normalisation is 1: give true or false"),
+    (lambda: TwoSidedFedAvg(0.0), f"the local step size is 0: {POSITIVE}"),
+    (lambda: TwoSidedFedAvg(0.1, Tabulated([1.0, 0.0])), f"an entry of the global step size is 0: {POSITIVE}"),
     (
-        lambda: ServerMomentum(ScaffNew(0.1)),
-        "ScaffNew keeps a state in addition to the server's vector: momentum works on FedAvg and the like",
+        lambda: TwoSidedFedAvg(0.1, local_steps=0),
+        "the number of local steps is 0: a whole number of at least 1 is needed",
     ),
-    (lambda: ServerMomentum(FedAvg(0.1), -0.5), f"the momentum is -0.5: {NOT_NEGATIVE}"),
+    (lambda: TwoSidedFedAvg(0.1, threshold=-1.0), f"the threshold c is -1: {POSITIVE}"),
+    (lambda: TwoSidedFedAvg(0.1, sigma=-1.0), f"sigma is -1: {NOT_NEGATIVE}"),
+    (lambda: ModelClippedFedAvg(0.1, 0.0), f"the threshold c is 0: {POSITIVE}"),
     (
-        lambda: ServerMomentum(FedAvg(0.1), 1.0),
-        "the momentum is 1.0: it must lie below 1, or the sum of the steps diverges",
+        lambda: Scaffold(0.1, warm_start=-1),
+        "the number of warm rounds is -1: a whole number of at least 0 is needed",
     ),
-    (lambda: WeightedAverage(FedAvg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
     (
-        lambda: WeightedAverage(FedAvg(0.1), 1.1),
+        lambda: with_momentum(DescribedScaffold),
+        "scaffold keeps a state in addition to the server's vector: give an algorithm without one",
+    ),
+    (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: it must lie in [0, 1)"),
+    (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: it must lie in [0, 1)"),
+    (lambda: Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
+    (
+        lambda: Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),
+        f"the noise of the average is -2: {NOT_NEGATIVE}",
+    ),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.0, alpha=0.1, sigma=0.0)), f"the memory step is 0: {POSITIVE}"),
+    (
+        lambda: Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=-1.0)),
+        f"the share of the first gradients in the memories is -1: {NOT_NEGATIVE}",
+    ),
+    (lambda: Simulation(NormEC(gamma=0.1, beta=0.1, sigma=0.0)), "dp-norm-ec needs a value of alpha"),
+    (lambda: WeightedAverage(fedavg(0.1), 0.0), f"the ratio of the weights is 0: {POSITIVE}"),
+    (
+        lambda: WeightedAverage(fedavg(0.1), 1.1),
         "the ratio of the weights is 1.1: it must lie in (0, 1], or later weights fall",
     ),
-    (lambda: WeightedAverage(FedAvg(0.1), 1.0, 1), "with_start is 1: give true or false"),
+    (lambda: WeightedAverage(fedavg(0.1), 1.0, 1), "with_start is 1: give true or false"),
 ]
 
 
@@ -114,19 +130,25 @@ COUNT = "has 2 values for 3 replicates: give one number, or one for each replica
 @pytest.mark.parametrize(
     ("algorithm", "sentence"),
     [
-        (two_sided([0.1, 0.2]), f"the local step {COUNT}"),
-        (two_sided(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
-        (two_sided(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
-        (model_clipped(0.1, [1.0, 2.0]), f"the threshold of a model {COUNT}"),
-        (DPSGD(0.1, Clip([1.0, 2.0])), f"threshold {COUNT}"),
-        (EF21(0.1, SmoothedNormalise([1.0, 2.0])), f"alpha {COUNT}"),
-        (EF21(0.1, memory=[1.0, 2.0]), f"memory {COUNT}"),
-        (scaffold(Schedule([0.1, 0.2])), f"the local step {COUNT}"),
-        (scaffold(0.1, cohort=Cohort("with-replacement", 2)), "a client that is drawn twice would write twice: "),
-        (ScaffNew(0.1, gradient=RecordGradient()), "problem 'random quadratic, condition 10' has no records: "),
-        (ServerMomentum(FedAvg(0.1), [0.1, 0.2]), f"momentum {COUNT}"),
-        (ServerMomentum(FedAvg([0.1, 0.2])), f"local_step {COUNT}"),
-        (WeightedAverage(ScaffNew([0.1, 0.2])), f"step {COUNT}"),
+        (TwoSidedFedAvg([0.1, 0.2]), f"local_step {COUNT}"),
+        (TwoSidedFedAvg(0.1, gradient=NoisyGradient([0.1, 0.2])), f"deviation {COUNT}"),
+        (TwoSidedFedAvg(0.1, cohort=Cohort("fixed", 9)), "the cohort size is 9: with 6 clients it must lie in (0, 6]"),
+        (ModelClippedFedAvg(0.1, [1.0, 2.0]), f"threshold {COUNT}"),
+        (Simulation(DPNormSGD(gamma=0.1, alpha=[1.0, 2.0], sigma=0.0)), f"the smoothing {COUNT}"),
+        (
+            Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=[1.0, 2.0])),
+            f"the share of the first gradients in the memories {COUNT}",
+        ),
+        (Scaffold(Schedule([0.1, 0.2])), f"local_step {COUNT}"),
+        (Scaffold(0.1, cohort=Cohort("poisson", 2)), f"sampling scheme 'poisson' does not fit: {KNOWN}"),
+        (Scaffold(0.1, warm_start=1, warm_cohort=Cohort("with-replacement", 2)), "sampling scheme 'with-replacement' "),
+        (
+            Simulation(ScaffNew(eta=0.1, p=1.0), gradient=RecordGradient()),
+            "problem 'random quadratic, condition 10' has no records: ",
+        ),
+        (fedavg(0.1, momentum=[0.1, 0.2]), f"the server momentum {COUNT}"),
+        (fedavg([0.1, 0.2], momentum=0.8), f"the local step {COUNT}"),
+        (WeightedAverage(Simulation(ScaffNew(eta=[0.1, 0.2], p=1.0))), f"the step {COUNT}"),
     ],
     ids=lambda x: x if isinstance(x, str) else "",
 )  # fmt: skip

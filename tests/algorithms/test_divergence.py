@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import play, problem_of, starting_points
+from simulations import fedavg
 from test_simulate import ALGORITHM, every_algorithm
 from two_steps import two_sided
 
@@ -68,7 +69,7 @@ def test_replicates_that_are_mixed_are_noticed(monkeypatch: pytest.MonkeyPatch) 
 def test_the_round_is_that_of_the_runs_themselves(rounds: int) -> None:
     """Against every server vector of the run; in short runs no replicate is lost yet."""
     problem, steps = problem_of("dense"), np.array([0.1, 7.0, 0.2, 30.0])
-    algorithm = FedAvg(steps, 1, sigma=0.1)
+    algorithm = fedavg(steps, 1, sigma=0.1)
     start = starting_points(problem, 4)
     with np.errstate(all="ignore"):
         servers = np.abs(play(algorithm, problem, rounds, start, 3).servers).max(axis=2)

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ENGINES, play
+from simulations import fedavg
 
-from dpfl_theory.algorithms import FedAvg, simulate
 from dpfl_theory.algorithms import metrics as module
+from dpfl_theory.algorithms import simulate
 from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
@@ -46,7 +47,7 @@ def disagreements(metrics: Any) -> list[str]:
         data = held_out(classes)
         observable = metrics.accuracy(data)
         start = np.random.default_rng(7).standard_normal((5, data.parameters))
-        run = play(FedAvg(0.3), LinearModel(data), 2, start, engine=engine)
+        run = play(fedavg(0.3), LinearModel(data), 2, start, engine=engine)
         metrics._LIMIT = limit
         try:
             found = [observable.evaluate(round_) for round_ in run.rounds]
@@ -65,7 +66,7 @@ def test_accuracy_is_that_of_the_definition() -> None:
 def test_it_is_an_observable_of_the_state() -> None:
     problem = make("softmax-synthetic", clients=3, dimension=2, records=20, classes=3, ridge=0.01)
     own = accuracy(problem.data, "own-accuracy")
-    run = simulate(FedAvg(0.8), problem, 30, 2, observe=[own, "suboptimality"], series=True, device="cpu")
+    run = simulate(fedavg(0.8), problem, 30, 2, observe=[own, "suboptimality"], series=True, device="cpu")
     assert run["own-accuracy"].series.shape == (31, 2)
     assert run["own-accuracy"].last[0] == pytest.approx(by_definition(problem.data, run.final[0]))
     assert own.low(None) == 0.0  # type: ignore[arg-type]
@@ -77,4 +78,4 @@ def test_what_cannot_be_used_is_refused_in_one_sentence() -> None:
         accuracy(linear_data([[1.0]], [1.0], [np.array([0])], "squared"))
     problem = make("logistic-synthetic", clients=2, dimension=3, records=4, ridge=0.1)
     with pytest.raises(InputError, match=r"^the held-out records need 2 parameters, the problem has 3$"):
-        simulate(FedAvg(0.1), problem, 1, observe=[accuracy(held_out(1))], device="cpu")
+        simulate(fedavg(0.1), problem, 1, observe=[accuracy(held_out(1))], device="cpu")

@@ -13,19 +13,28 @@ import pytest
 from oracles.compare import ENGINES, Play, play, problem_of, starting_points
 from oracles.fedavg import bound, local_update
 from scipy import stats
-from two_steps import scaffold as scaffold_run
-from two_steps import two_sided as two_sided_run
+from simulations import bound_of, clip, fedavg, normalise
 
-import dpfl_theory.algorithms.travel_bound as reach_module
-from dpfl_theory.algorithms import Cohort, FedAvg, NoisyGradient, ScaffNew, Schedule, alpha_norm_ec, simulate
-from dpfl_theory.algorithms.bounding import Clip, Normalise, Unbounded, bounding_of
+import dpfl_theory.statements.travel_bound as reach_module
+from dpfl_theory.algorithms import (
+    Cohort,
+    FedAvg,
+    NoisyGradient,
+    Scaffold,
+    Schedule,
+    Simulation,
+    simulate,
+)
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
-from dpfl_theory.algorithms.travel_bound import fedavg_reach
-from dpfl_theory.descriptions.scaffold import lagging
+from dpfl_theory.algorithms.scaffold import WarmPoints
+from dpfl_theory.descriptions.error_feedback import InformedNormEC, NormEC
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import Quadratic, from_matrices
+from dpfl_theory.statements.travel_bound import fedavg_reach
 
 ALL = catalogue()
 
@@ -214,10 +223,10 @@ def test_every_observable_is_defined_here() -> None:
         assert get(observable) is observable
 
 
-def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> Facts:
-    h = run.rounds[k]
-    w = run.servers[k, s]
-    u = np.array([local_update(problem, i, w, algorithm.local_step, algorithm.local_steps) for i in range(problem.n)])
+def facts_of(problem: Problem, play: Play, algorithm: Simulation, bound: str, k: int, s: int) -> Facts:
+    h, run = play.rounds[k], algorithm.run
+    w = play.servers[k, s]
+    u = np.array([local_update(problem, i, w, run.local_step, run.local_steps) for i in range(problem.n)])
     members = [int(i) for i in np.flatnonzero(h.cohort[s])]
     r = algorithm.cohort.size or problem.n
     return Facts(
@@ -225,13 +234,13 @@ def facts_of(problem: Problem, run: Play, algorithm: FedAvg, k: int, s: int) -> 
         w,
         u,
         members,
-        algorithm.bounding.threshold,
-        algorithm.bounding.describe()["bounding"],
+        run.threshold,
+        bound,
         r,
         h.noise[s],
         math.nan,
-        algorithm.local_step,
-        algorithm.local_steps,
+        run.local_step,
+        run.local_steps,
     )
 
 
@@ -243,11 +252,11 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
     problem = problem_of(name)
     eta = 0.5 / problem.constants.L_max
     start = starting_points(problem, 3)
-    threshold = float(np.median(play(FedAvg(eta, 3), problem, 1, start).rounds[0].update_norms))
-    algorithm = FedAvg(eta, 3, None, bounding_of(bounding, threshold), Cohort("fixed", 3), 0.2 * threshold)
+    threshold = float(np.median(play(fedavg(eta, 3), problem, 1, start).rounds[0].update_norms))
+    algorithm = fedavg(eta, 3, None, bound_of(bounding, threshold), Cohort("fixed", 3), 0.2 * threshold)
     run = play(algorithm, problem, 5, start, 2, engine=engine)
     for k, s in itertools.product(range(5), range(3)):
-        facts = facts_of(problem, run, algorithm, k, s)
+        facts = facts_of(problem, run, algorithm, bounding, k, s)
         for observable in ALL.values():
             if observable.name not in SCAFFNEW | MEMORIES | DIFFERENCES | STEPS | SCAFFOLD:
                 found = float(observable.evaluate(run.rounds[k])[s])
@@ -256,16 +265,16 @@ def test_values_are_those_of_the_definition(name: str, bounding: str, engine: An
 
 def test_psi_is_that_of_the_definition() -> None:
     problem, eta, p = problem_of("huber"), [0.3, 0.6], 0.4
-    run = play(ScaffNew(eta, p, sigma=0.1), problem, 8, starting_points(problem, 2))
+    run = play(Simulation(UnclippedScaffNew(eta=eta, p=p, sigma=0.1)), problem, 8, starting_points(problem, 2))
     star = problem.constants.w_star
     for k, s in itertools.product(range(8), range(2)):
         expected = shifts = sent = 0.0
         for i in range(problem.n):
-            x, h = run.states[k].x_i[i, s], run.states[k].h_i[i, s]
+            x, h = (part[i, s] for part in run.states[k].inner)
             expected += np.linalg.norm(x - star) ** 2
             shifts += (eta[s] / p) ** 2 * np.linalg.norm(h - problem.client_gradient(i, star)) ** 2
             moved = x - eta[s] * (problem.client_gradient(i, x) - h)
-            sent += np.linalg.norm(moved - run.states[k].x[s]) ** 2 / problem.n
+            sent += np.linalg.norm(moved - run.servers[k, s]) ** 2 / problem.n
         for name, value in (
             ("scaffnew-lyapunov", expected + shifts),
             ("scaffnew-shifts", shifts),
@@ -283,13 +292,13 @@ def test_values_scale_with_the_unit(name: str) -> None:
     scaled = dataclasses.replace(base, eigenvalues=base.eigenvalues * c / x**2, centres=base.centres * x)
     values = []
     for problem, F, X in ((base, 1.0, 1.0), (scaled, c, x)):
-        algorithm: Any = FedAvg(
-            0.4 * X**2 / F, 3, None, Clip(5.0 * F / X), Cohort("poisson", 2), 0.5 * F / X
+        algorithm: Any = fedavg(
+            0.4 * X**2 / F, 3, None, clip(5.0 * F / X), Cohort("poisson", 2), 0.5 * F / X
         )  # fmt: skip
         if name in SCAFFNEW:
-            algorithm = ScaffNew(0.4 * X**2 / F, 0.5, 1.0 * X, 0.2 * X)
+            algorithm = Simulation(DPScaffNew(eta=0.4 * X**2 / F, p=0.5, C=1.0 * X, sigma=0.2 * X))
         if name in MEMORIES:
-            algorithm = alpha_norm_ec(0.1 * X, 0.5 * F / X, 2.0 * F / X, sigma=0.3)
+            algorithm = Simulation(NormEC(gamma=0.1 * X, alpha=0.5 * F / X, beta=2.0 * F / X, sigma=0.3))
         if name in DIFFERENCES:
             algorithm = two_sided_run(0.4 * X**2 / F, 1.0, 3, threshold=1.0 * X, sigma=0.2 * X)
         if name in STEPS:
@@ -344,8 +353,9 @@ def test_local_steps_are_those_of_the_definition() -> None:
 def test_which_observables_need_only_the_state() -> None:
     """Those marked so have a value after the last round; the others say which part of a round they lack."""
     problem = problem_of("dense")
-    run = play(ScaffNew(0.3, 0.5), problem, 2, starting_points(problem, 2))
-    after = ScaffNew(0.3, 0.5).after(run.context, run.states[-1], 2)
+    algorithm = Simulation(ScaffNew(eta=0.3, p=0.5))
+    run = play(algorithm, problem, 2, starting_points(problem, 2))
+    after = algorithm.after(run.context, run.states[-1], 2)
     for observable in ALL.values():
         if observable.of_state and observable.name not in MEMORIES:
             assert observable.evaluate(after).shape == (2,)
@@ -356,12 +366,13 @@ def test_which_observables_need_only_the_state() -> None:
 
 def test_memories_are_those_of_the_definition() -> None:
     """On alpha-NormEC's states, the one after the last round included."""
-    problem, algorithm = problem_of("huber"), alpha_norm_ec(0.2, 0.1, 0.3, sigma=0.4, memory=0.5)
+    problem = problem_of("huber")
+    algorithm = Simulation(InformedNormEC(gamma=0.2, alpha=0.1, beta=0.3, sigma=0.4, memory=0.5))
     run = play(algorithm, problem, 5, starting_points(problem, 2))
     after = algorithm.after(run.context, run.states[-1], 5)
     for k, h in enumerate((*run.rounds, after)):
         for s in range(2):
-            v_i, v, x = run.states[k].v_i[:, s], run.states[k].v[s], run.servers[k, s]
+            v, v_i, x = run.states[k].inner[0][s], run.states[k].inner[1][:, s], run.servers[k, s]
             missing = [np.linalg.norm(problem.client_gradient(i, x) - v_i[i]) for i in range(problem.n)]
             noise = np.linalg.norm(v - v_i.mean(axis=0))
             assert ALL["largest-residual"].evaluate(h)[s] == pytest.approx(max(missing), rel=1e-12)
@@ -372,7 +383,7 @@ def test_memories_are_those_of_the_definition() -> None:
 def test_what_a_problem_without_minimiser_lacks_is_said() -> None:
     problem = make("logistic-synthetic", clients=2, dimension=3, records=2, label_noise=0.0)
     assert problem.constants.w_star is None
-    algorithm = FedAvg(0.1, bounding=Clip(0.01))
+    algorithm = fedavg(0.1, bound=clip(0.01))
     for name in ("suboptimality", "gradient-norm-squared", "weighted-excess", "clipped-length", "unclipped-share"):
         simulate(algorithm, problem, 2, observe=[name], device="cpu")
     for name in ("distance-squared", "unclipped-gap", "unclipped-heterogeneity", "weighted-heterogeneity"):
@@ -399,7 +410,7 @@ def test_zero_updates(engine: Any, family: str) -> None:
     else:
         problem = make("huber-scalar", minimisers=[0.0, 3.0], thresholds=[5.0, 5.0])
         shared = make("huber-scalar", minimisers=[3.0, 3.0], thresholds=[5.0, 5.0])
-    algorithm = FedAvg(0.5, 2, bounding=Normalise(9.0))
+    algorithm = fedavg(0.5, 2, bound=normalise(9.0))
     expected = {"zero-updates": 1.0, "smallest-update": 0.0, "unclipped-share": 1.0, "clipped-length": 0.0}
     expected |= {"weighted-heterogeneity": math.inf, "unclipped-weighted-heterogeneity": math.inf}
     expected |= {"weighted-excess": 0.5 * 9.0 / 4.5 * 4.5, "unclipped-weighted-excess": 0.5 * 9.0 / 4.5 * 4.5}
@@ -415,7 +426,7 @@ def test_zero_updates(engine: Any, family: str) -> None:
 def test_an_update_as_long_as_the_threshold_is_not_clipped(engine: Any) -> None:
     problem = from_matrices(np.eye(2)[None], np.zeros((1, 2)))
     for threshold, share, length in ((5.0, 1.0, 0.0), (np.nextafter(5.0, 0.0), 0.0, 5.0)):
-        algorithm = FedAvg(0.5, bounding=Clip(threshold))
+        algorithm = fedavg(0.5, bound=clip(threshold))
         assert value_at("unclipped-share", algorithm, problem, [3.0, 4.0], engine) == share
         assert value_at("clipped-length", algorithm, problem, [3.0, 4.0], engine) == length
 
@@ -425,7 +436,7 @@ def test_the_dissimilarity_of_gradients_that_vanish(engine: Any) -> None:
     """+inf where only the gradient of f is zero, 0 where all are; equal clients are not dissimilar."""
     apart: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[-3.0], [3.0]]))
     together: Problem = from_matrices(np.ones((2, 1, 1)), np.array([[3.0], [3.0]]))
-    algorithm = FedAvg(0.5)
+    algorithm = fedavg(0.5)
     difference, ratio = "gradient-dissimilarity", "gradient-log-dissimilarity"
     assert value_at(ratio, algorithm, apart, [0.0], engine) == math.inf
     assert value_at(difference, algorithm, apart, [0.0], engine) == 9.0
@@ -440,9 +451,9 @@ def test_the_ratio_of_signal_to_no_noise(engine: Any) -> None:
     """+inf where only the noise is missing, 0 where no client takes part (the rule of DESIGN 7 for 0 times inf)."""
     problem = problem_of("dense")
     start = starting_points(problem, 8)
-    silent = play(FedAvg(0.1), problem, 1, start, engine=engine)
+    silent = play(fedavg(0.1), problem, 1, start, engine=engine)
     assert np.all(ALL["snr"].evaluate(silent.rounds[0]) == math.inf)
-    rare = play(FedAvg(0.1, sigma=1.0, cohort=Cohort("poisson", 0.5)), problem, 6, start, engine=engine)
+    rare = play(fedavg(0.1, sigma=1.0, cohort=Cohort("poisson", 0.5)), problem, 6, start, engine=engine)
     for h in rare.rounds:
         empty, ratio = h.cohort.sum(axis=1) == 0.0, ALL["snr"].evaluate(h)
         assert np.all(ratio[empty] == 0.0)
@@ -490,11 +501,11 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
         start = star + 3.0 * np.random.default_rng(case).standard_normal(d)
         norms = np.linalg.norm([local_update(problem, i, start, 0.5 / L, E) for i in range(n)], axis=1)
         C = float(np.median(norms))
-        algorithm = FedAvg(
+        algorithm = fedavg(
             factor / L,
             E,
             0.5 / L,
-            bounding_of(bounding, C),
+            bound_of(bounding, C),
             cohort,
             noise * C / math.sqrt(d),
             ("per-client", "average")[case % 2],
@@ -513,7 +524,7 @@ def test_ranges_hold_within_the_reach(name: str) -> None:
 def test_a_radius_that_is_too_small_is_noticed() -> None:
     problem = problem_of("dense")
     start = starting_points(problem, 1)[0]
-    algorithm = FedAvg(0.3, 2, bounding=Clip(2.0), sigma=1.0)
+    algorithm = fedavg(0.3, 2, bound=clip(2.0), sigma=1.0)
     reach = fedavg_reach(algorithm, problem, 12, start)
     assert reach is not None
     ranged = ["distance-squared", "suboptimality", "gradient-norm-squared"]
@@ -543,7 +554,7 @@ def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pyt
 def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, monkeypatch: pytest.MonkeyPatch) -> None:
     """On an almost flat objective the noise alone moves the server, and most of the way is noise's: the stated failure
     probability holds (rate 1e-9), and a reach 2.5 times smaller is exceeded more often than stated."""
-    algorithm = FedAvg(1.0, bounding=Clip(1e-6), sigma=1.0, cohort=cohort, noise=noise)
+    algorithm = fedavg(1.0, bound=clip(1e-6), sigma=1.0, cohort=cohort, noise=noise)
     beyond, replicates = share_beyond(algorithm, 30, 1.0, monkeypatch)
     assert stats.binom.sf(beyond * replicates - 1, replicates, 0.2) > 1e-9
     too_small, _ = share_beyond(algorithm, 30, 0.4, monkeypatch)
@@ -554,7 +565,7 @@ def test_the_reach_fails_no_more_often_than_stated(noise: str, cohort: Cohort, m
 def test_the_reach_counts_participations() -> None:
     """Without noise, every client pulls the same way for K rounds and the server goes exactly beta C K."""
     problem = make("huber-scalar", minimisers=[0.0, 0.0], thresholds=[1.0, 1.0])
-    algorithm = FedAvg(1e-3, 5, 0.5, Clip(2.0), Cohort("fixed", 1))
+    algorithm = fedavg(1e-3, 5, 0.5, clip(2.0), Cohort("fixed", 1))
     start = np.array([50.0])
     reach = fedavg_reach(algorithm, problem, 10, start)
     assert reach is not None
@@ -572,12 +583,12 @@ def test_the_reach_counts_participations() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"bounding": Unbounded()}, {"local_step": Schedule(0.1)}, {"global_step": Schedule(0.1)},
-        {"local_step": [0.1, 0.2]}, {"bounding": Clip([1.0, 2.0])}, {"sigma": [0.1, 0.2]},
+        {"bound": None}, {"local_step": Schedule(0.1)}, {"global_step": Schedule(0.1)},
+        {"local_step": [0.1, 0.2]}, {"bound": clip([1.0, 2.0])}, {"sigma": [0.1, 0.2]},
     ],
 )  # fmt: skip
 def test_where_no_reach_is_known_there_is_none(change: dict[str, Any]) -> None:
-    algorithm = FedAvg(**{"local_step": 0.1, "bounding": Clip(1.0), **change})
+    algorithm = fedavg(**{"local_step": 0.1, "bound": clip(1.0), **change})
     assert fedavg_reach(algorithm, problem_of("dense"), 5, np.zeros(4)) is None
 
 

@@ -10,12 +10,24 @@ import pytest
 from oracles.compare import CPU, ENGINES, PROBLEMS, disagreements, play, problem_of, starting_points
 from scipy import stats
 
-from dpfl_theory.algorithms import FedAvg, ScaffNew, Schedule, simulate
+from dpfl_theory.algorithms import Cohort, FedAvg, Simulation, simulate
+from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.streams import COIN
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
+
+
+def private(eta: Any, p: float, C: Any, sigma: Any) -> Simulation:
+    """DP-ScaffNew, without clipping where C is None."""
+    run: Algorithm = UnclippedScaffNew(eta=eta, p=p, sigma=sigma)
+    return Simulation(run if C is None else DPScaffNew(eta=eta, p=p, C=C, sigma=sigma))
+
+
+def plain(eta: Any, p: float) -> Simulation:
+    return Simulation(ScaffNew(eta=eta, p=p))
 
 
 @pytest.mark.exhaustive(keep=10)
@@ -30,7 +42,7 @@ def test_agrees_with_the_reference(name: str, p: float, clip: bool, engine: Any)
     eta = 1.0 / problem.constants.L_max
     for step, sigma in ((0.5 * eta, 0.0), ([eta, 0.5 * eta, 0.1 * eta], [0.0, 0.1, 0.4])):
         threshold = [0.3, 1.0, 100.0] if clip else None
-        algorithm = ScaffNew(step, p, threshold, sigma)
+        algorithm = private(step, p, threshold, sigma)
         assert disagreements(algorithm, problem, 14, seed=6, engine=engine) == []
 
 
@@ -39,7 +51,7 @@ def test_the_comparison_sees_clipping_and_communication() -> None:
     problem = problem_of("dense")
     start = starting_points(problem, 3)
     runs = [
-        play(ScaffNew(0.5, p, C), problem, 14, start, 6, 4).servers
+        play(private(0.5, p, C, 0.0), problem, 14, start, 6, 4).servers
         for p, C in ((0.3, None), (0.3, [0.3, 1.0, 100.0]), (1.0, None))
     ]
     moved = np.abs(runs[0] - runs[1]).max(axis=(0, 2))
@@ -53,7 +65,7 @@ def test_communicating_always_is_gradient_descent_on_f() -> None:
     problem = problem_of("logistic")
     start = starting_points(problem, 1)
     w = start[0]
-    found = play(ScaffNew(0.4, 1.0), problem, 5, start).servers[:, 0]
+    found = play(plain(0.4, 1.0), problem, 5, start).servers[:, 0]
     for k in range(5):
         w = w - 0.4 * problem.gradient(w)
         assert np.allclose(found[k + 1], w, rtol=1e-12, atol=1e-14)
@@ -64,10 +76,11 @@ def test_communicating_always_is_gradient_descent_on_f() -> None:
 @pytest.mark.parametrize("clip", [None, 0.5])
 def test_the_control_variates_sum_to_zero(clip: float | None) -> None:
     """hou2023 eq. (3), with noise, with and without clipping; and they do not vanish themselves."""
-    run = play(ScaffNew(0.5, 0.4, clip, 0.8), problem_of("dense"), 60, starting_points(problem_of("dense"), 5))
+    run = play(private(0.5, 0.4, clip, 0.8), problem_of("dense"), 60, starting_points(problem_of("dense"), 5))
     for state in run.states:
-        size = float(np.max(np.abs(state.h_i)))
-        assert np.max(np.abs(state.h_i.sum(axis=0))) <= 1e-12 * size
+        _, h_i = state.inner
+        size = float(np.max(np.abs(h_i)))
+        assert np.max(np.abs(h_i.sum(axis=0))) <= 1e-12 * size
     assert size > 0.1
 
 
@@ -89,7 +102,7 @@ def test_psi_contracts_at_the_stated_rate(p: float, step: float) -> None:
     problem = from_matrices(np.tile(np.diag([1.0, 1.0 / 30.0]), (4, 1, 1)), centres)
     c = problem.constants
     eta = step / c.L_max
-    algorithm = ScaffNew(eta, p)
+    algorithm = plain(eta, p)
     start = np.tile(c.w_star + np.array([0.3, 10.0]), (2**T, 1))
     run = simulate(algorithm, problem, T, 2**T, start=start, observe=["scaffnew-lyapunov"], series=True, device=Coins())
     psi = run["scaffnew-lyapunov"].series
@@ -109,7 +122,7 @@ def test_converges_to_the_minimiser_where_fedavg_does_not() -> None:
     problem = make("quadratic", clients=5, dimension=3, condition=8.0, heterogeneity=2.0, seed=4)
     c = problem.constants
     run = simulate(
-        ScaffNew(1.0 / c.L_max, 0.35), problem, 600, 20, 1, ["distance-squared", "scaffnew-lyapunov"], device="cpu"
+        plain(1.0 / c.L_max, 0.35), problem, 600, 20, 1, ["distance-squared", "scaffnew-lyapunov"], device="cpu"
     )
     assert np.max(run["distance-squared"].last) < 1e-20
     assert np.max(run["scaffnew-lyapunov"].last) < 1e-20
@@ -122,10 +135,9 @@ def test_replicates_communicate_in_rounds_of_their_own() -> None:
     total."""
     replicates, T, p = 60, 50, 0.3
     problem = problem_of("dense")
-    run = play(ScaffNew(0.2, p), problem, T, starting_points(problem, replicates), 5, 7)
-    counts = run.states[-1].communications
+    run = play(plain(0.2, p), problem, T, starting_points(problem, replicates), 5, 7)
     coins = np.array([CPU.uniform(run.context.replicates, t, 1, COIN)[:, 0] < p for t in range(T)])
-    assert np.array_equal(counts, coins.sum(axis=0))
+    counts = coins.sum(axis=0)
     assert len(np.unique(counts)) > 5
     assert np.all((stats.binom.cdf(counts, T, p) > 1e-9) & (stats.binom.sf(counts - 1, T, p) > 1e-9))
     assert 1e-9 < stats.binom.cdf(counts.sum(), T * replicates, p) < 1 - 1e-9
@@ -136,48 +148,43 @@ def test_replicates_communicate_in_rounds_of_their_own() -> None:
 
 def test_clients_agree_after_communicating_and_drift_between() -> None:
     problem = problem_of("dense")
-    run = play(ScaffNew(0.2, 0.4, sigma=0.3), problem, 20, starting_points(problem, 4), 5)
+    run = play(private(0.2, 0.4, None, 0.3), problem, 20, starting_points(problem, 4), 5)
     for before, after in zip(run.states, run.states[1:]):
-        spread = np.ptp(after.x_i, axis=0).max(axis=1)
-        communicated = after.communications > before.communications
+        spread = np.ptp(after.inner[0], axis=0).max(axis=1)
+        communicated = np.any(after.w != before.w, axis=1)
         assert np.all(spread[communicated] == 0.0)
         assert np.all(spread[~communicated] > 0.0)
-        assert np.array_equal(after.h_i[:, ~communicated], before.h_i[:, ~communicated])
+        assert np.array_equal(after.inner[1][:, ~communicated], before.inner[1][:, ~communicated])
 
 
 def test_the_description_is_plain_data() -> None:
-    described = json.loads(json.dumps(ScaffNew(np.array([0.1, 0.2]), 0.5, np.int64(3), np.arange(2)).describe()))
-    assert described == {
-        "algorithm": "ScaffNew", "step": [0.1, 0.2], "probability": 0.5, "threshold": 3, "sigma": [0.0, 1.0],
-        "gradient": "full",
-    }  # fmt: skip
+    described = json.loads(json.dumps(private(np.array([0.1, 0.2]), 0.5, np.int64(3), np.arange(2)).describe()))
+    values = {"eta": [0.1, 0.2], "p": 0.5, "C": 3, "sigma": [0.0, 1.0]}
+    assert described == {"algorithm": "dp-scaffnew", **values, "cohort": Cohort().describe()}
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ({"step": 0.0}, "the step size is 0: a finite positive number is needed"),
+        ({"eta": 0.0}, "the step is 0: a finite positive number is needed"),
+        ({"p": 0.0}, "the probability of a communication is 0.0: it must lie in (0, 1]"),
+        ({"p": 1.5}, "the probability of a communication is 1.5: it must lie in (0, 1]"),
+        ({"p": float("nan")}, "the probability of a communication is nan: it must lie in (0, 1]"),
+        ({"p": "0.5"}, "the probability of a communication is '0.5': it must lie in (0, 1]"),
         (
-            {"step": Schedule(0.1)},
-            "the step size is Schedule(initial=0.1, decay=1.0): a number, or one number for each replicate, is needed",
+            {"p": [0.5, 0.5]},
+            "the probability of a communication is [0.5, 0.5]: one number for all replicates and rounds is needed",
         ),
-        ({"probability": 0.0}, "the communication probability is 0.0: it must lie in (0, 1]"),
-        ({"probability": 1.5}, "the communication probability is 1.5: it must lie in (0, 1]"),
-        ({"probability": float("nan")}, "the communication probability is nan: it must lie in (0, 1]"),
-        ({"probability": "0.5"}, "the communication probability is '0.5': it must lie in (0, 1]"),
-        ({"probability": [0.5, 0.5]}, "the communication probability is [0.5, 0.5]: it must lie in (0, 1]"),
-        ({"threshold": -1.0}, "the threshold C is -1: a finite positive number is needed"),
-        ({"sigma": [0.0, -1.0]}, "sigma is -1: a finite number that is not negative is needed"),
+        ({"C": -1.0}, "the threshold of a difference is -1: a finite positive number is needed"),
+        ({"sigma": [0.0, -1.0]}, "the noise of one message is -1: a finite number that is not negative is needed"),
+        (
+            {"C": [1.0, 2.0]},
+            "the threshold of a difference has 2 values for 3 replicates: give one number, or one for each replicate",
+        ),
     ],
 )  # fmt: skip
 def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any], sentence: str) -> None:
+    run = DPScaffNew(**{"eta": 0.1, "p": 1.0, "C": 1.0, "sigma": 0.0, **arguments})
     with pytest.raises(InputError) as caught:
-        ScaffNew(**{"step": 0.1, **arguments})
+        simulate(run, problem_of("dense"), 1, 3, device="cpu")
     assert str(caught.value) == sentence
-
-
-def test_numbers_for_each_replicate_must_be_as_many_as_the_replicates() -> None:
-    with pytest.raises(
-        InputError, match=r"^threshold has 2 values for 3 replicates: give one number, or one for each replicate$"
-    ):
-        simulate(ScaffNew(0.1, threshold=[1.0, 2.0]), problem_of("dense"), 1, 3, device="cpu")

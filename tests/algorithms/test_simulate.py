@@ -10,36 +10,37 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ARRAY, CPU, play, problem_of, starting_points
-from two_steps import scaffold, two_sided
+from simulations import clip, fedavg
 
 from dpfl_theory.algorithms import (
     Cohort,
-    FedAvg,
     RecordGradient,
-    ScaffNew,
-    ServerMomentum,
+    Scaffold,
+    Simulation,
+    TwoSidedFedAvg,
     WeightedAverage,
-    alpha_norm_ec,
     simulate,
 )
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.bounding import Clip
 from dpfl_theory.algorithms.observables import Observable, get
+from dpfl_theory.descriptions.error_feedback import NormEC
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.kernels import select, threads
 from dpfl_theory.kernels.cuda import unavailable_reason
 from dpfl_theory.problems import make
 
-ALGORITHM = FedAvg(0.3, 2, bounding=Clip(1.5), sigma=0.2, cohort=Cohort("poisson", 2.5))
+ALGORITHM = fedavg(0.3, 2, bound=clip(1.5), sigma=0.2, cohort=Cohort("poisson", 2.5))
 OF_STATE, OF_ROUND = "suboptimality", "unclipped-share"
+SCAFFNEW = Simulation(DPScaffNew(eta=0.3, p=0.5, C=1.0, sigma=0.1))
 ALGORITHMS = {
     "fedavg": ALGORITHM,
-    "scaffnew": ScaffNew(0.3, 0.5, 1.0, 0.1),
-    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
-    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1),
-    "scaffold": scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
-    "momentum": ServerMomentum(FedAvg(0.2, sigma=0.1), 0.5),
-    "average": WeightedAverage(ScaffNew(0.3, 0.5, 1.0, 0.1), 0.9),
+    "scaffnew": SCAFFNEW,
+    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
+    "norm-ec": Simulation(NormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1)),
+    "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
+    "momentum": fedavg(0.2, sigma=0.1, momentum=0.5),
+    "average": WeightedAverage(SCAFFNEW, 0.9),
 }
 every_algorithm = pytest.mark.parametrize("algorithm", ALGORITHMS.values(), ids=ALGORITHMS)
 
@@ -139,7 +140,7 @@ def test_starting_points() -> None:
     d = problem.d
     one, own = np.arange(d, dtype=float), starting_points(problem, 2)
     for start, expected in ((None, np.zeros((2, d))), (one, np.array([one, one])), (own.tolist(), own)):
-        found = simulate(FedAvg(1e-300), problem, 1, 2, start=start, device="cpu").final
+        found = simulate(fedavg(1e-300), problem, 1, 2, start=start, device="cpu").final
         assert np.allclose(found, expected, rtol=0, atol=1e-290)
 
 
@@ -244,7 +245,7 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(arguments: dict[str, Any
 
 def test_cohorts_that_do_not_fit_the_problem_are_refused_before_the_run() -> None:
     with pytest.raises(InputError, match=r"^the cohort size is 7: with 6 clients it must lie in"):
-        simulate(FedAvg(0.1, cohort=Cohort("fixed", 7)), problem_of("dense"), 1, device="cpu")
+        simulate(fedavg(0.1, cohort=Cohort("fixed", 7)), problem_of("dense"), 1, device="cpu")
 
 
 @pytest.mark.skipif(unavailable_reason() is None, reason="there is a usable GPU")
@@ -267,7 +268,7 @@ def test_the_number_of_threads_changes_no_bit(name: str, cohort: Cohort) -> None
     """Several blocks of replicates, with noise and clipping, on one, two and three threads, and parallel to another
     run."""
     problem = BLOCKED[name]()
-    algorithm = FedAvg(local_step=0.05, local_steps=2, bounding=Clip(0.1), cohort=cohort, sigma=0.2)
+    algorithm = fedavg(local_step=0.05, local_steps=2, bound=clip(0.1), cohort=cohort, sigma=0.2)
     replicates = 100
     assert len(sys.modules[simulate.__module__]._blocks(problem, select("cpu"), replicates)) > 2
 
@@ -297,7 +298,7 @@ def test_a_failure_in_a_block_is_the_runs(count: int) -> None:
 
     broken = Observable("broken", (0, 0), "x", "fails", fails)
     with threads.bounded(count), pytest.raises(InputError, match="replicate 0 in round 3"):
-        simulate(FedAvg(local_step=0.01), problem, rounds=2000, replicates=64, observe=[broken], device="cpu")
+        simulate(fedavg(local_step=0.01), problem, rounds=2000, replicates=64, observe=[broken], device="cpu")
     assert len(rounds_run) < 4000, "the other blocks stop too"
 
 
@@ -305,7 +306,7 @@ def test_progress_adds_up_over_blocks() -> None:
     lines: list[float] = []
     with threads.bounded(2):
         simulate(
-            FedAvg(local_step=0.01), BLOCKED["quadratic"](), 20, replicates=75, device="cpu", progress=lines.append
+            fedavg(local_step=0.01), BLOCKED["quadratic"](), 20, replicates=75, device="cpu", progress=lines.append
         )
     assert lines == sorted(lines)
     assert lines[-1] == pytest.approx(1.0)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from mutants.planting import mutated
 from oracles.compare import CPU, disagreements, problem_of
+from simulations import bound_of, clip, fedavg
 
-from dpfl_theory.algorithms import Cohort, FedAvg, simulate
-from dpfl_theory.algorithms.bounding import Clip, bounding_of
+from dpfl_theory.algorithms import Cohort, simulate
 from dpfl_theory.kernels import linear
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.problems import linear_model, make
@@ -79,8 +79,8 @@ def test_agrees_with_the_reference(name: str, bounding: str, monkeypatch: pytest
     problem, engine = problem_of(name), Watched()
     step = [f / problem.constants.L_max for f in (0.3, 0.1, 0.5)]
     for cohort in COHORTS:
-        operator = bounding_of(bounding, *([] if bounding == "none" else [[0.1, 0.5, 2.0]]))
-        algorithm = FedAvg(step, 3, 0.2, operator, cohort, [0.0, 0.1, 0.3])
+        operator = bound_of(bounding, *([] if bounding == "none" else [[0.1, 0.5, 2.0]]))
+        algorithm = fedavg(step, 3, 0.2, operator, cohort, [0.0, 0.1, 0.3])
         assert disagreements(algorithm, problem, engine=engine) == []
     lines = [share for share in engine.shares if share is not None]
     assert len(lines) >= 5
@@ -109,7 +109,7 @@ def test_whoever_asks_for_all_updates_gets_them() -> None:
 
 def test_observables_see_all_clients() -> None:
     problem = make("logistic-synthetic", clients=40, dimension=50, records=4, ridge=0.1, seed=1)
-    algorithm = FedAvg(0.1, 2, bounding=Clip(0.2), cohort=Cohort("fixed", 3))
+    algorithm = fedavg(0.1, 2, bound=clip(0.2), cohort=Cohort("fixed", 3))
     observe = ["update-squared", "smallest-update", "inner-product"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(linear_model, "_SMALL_COHORT", 0.0)
@@ -126,5 +126,5 @@ def test_large_cohorts_and_small_problems_run_everybody() -> None:
     for clients, size, replicates in ((40, 20, 64), (40, 40, 64), (6, 1, 5)):
         problem = make("logistic-synthetic", clients=clients, dimension=50, records=4, ridge=0.1, seed=1)
         engine = Watched()
-        simulate(FedAvg(0.1, cohort=Cohort("fixed", size)), problem, 2, replicates, observe=[], device=engine)
+        simulate(fedavg(0.1, cohort=Cohort("fixed", size)), problem, 2, replicates, observe=[], device=engine)
         assert engine.shares == [None, None]

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulations import clip, fedavg
 
-from dpfl_theory.algorithms import Cohort, FedAvg, simulate
-from dpfl_theory.algorithms.bounding import Clip
+from dpfl_theory.algorithms import Cohort, Simulation, simulate
 from dpfl_theory.algorithms.observables import Reach
-from dpfl_theory.algorithms.travel_bound import fedavg_reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
 from dpfl_theory.checks.decision import certain, decide, decide_least
@@ -24,6 +23,7 @@ from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Stateme
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
+from dpfl_theory.statements.travel_bound import fedavg_reach
 
 ALPHA = 1e-6
 
@@ -48,10 +48,15 @@ def _statement(factor: float = 1.0, **changes: Any) -> Statement:
     return replace(statement, **changes) if changes else statement
 
 
+def with_noise(algorithm: Any, sigma: float) -> Simulation:
+    """The same simulation with another noise."""
+    return replace(algorithm, run=algorithm.run.with_values(sigma=sigma))
+
+
 def _experiment(bound: float, replicates: int = 2048, cohort: Cohort | None = None) -> Experiment:
     problem = make("huber", clients=4, dimension=3, records=5, seed=2)
     start = problem.constants.w_star + 1.0
-    algorithm = FedAvg(0.1, bounding=Clip(1.0), sigma=0.3, cohort=cohort or Cohort())
+    algorithm = fedavg(0.1, bound=clip(1.0), sigma=0.3, cohort=cohort or Cohort())
     return Experiment(
         problem, algorithm, 40, start, {"B": bound}, replicates, fedavg_reach(algorithm, problem, 40, start)
     )
@@ -211,7 +216,7 @@ def test_replicates_that_are_not_numbers_leave_a_check_undecided(bad: float, mes
 def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
     """Gradient descent with a hundred times the longest step multiplies the distance by 99 in every round."""
     problem = make("quadratic", clients=2, dimension=2, condition=1.0, heterogeneity=0.0, seed=1)
-    algorithm = FedAvg(100.0 / problem.constants.L_max, sigma=0.1 * random)
+    algorithm = fedavg(100.0 / problem.constants.L_max, sigma=0.1 * random)
     start = np.ones(problem.d)
     run = Experiment(problem, algorithm, 400, start, {"B": 1.0}, 64, Reach.anywhere(problem), random=random)
     evidence = _run(_taken(when), run)
@@ -224,7 +229,7 @@ def test_a_run_that_diverges_says_so(when: str, random: bool) -> None:
 def test_an_infinite_ratio_is_no_divergence() -> None:
     """Without noise the signal-to-noise ratio is infinite, where the run stays."""
     expected = Expected("E_gap", (("snr", 1),), (1, 0), "E", "ratio")
-    silent = replace(_experiment(1.0, replicates=64), algorithm=FedAvg(0.1, bounding=Clip(1.0)), reach=None)
+    silent = replace(_experiment(1.0, replicates=64), algorithm=fedavg(0.1, bound=clip(1.0)), reach=None)
     evidence = _run(_statement(expectations=(expected,)), silent)
     assert evidence.verdict == "inconclusive"
     assert (
@@ -308,7 +313,7 @@ def _series(e: Experiment) -> np.ndarray:
 def _loud(bound: float, replicates: int = 2048) -> Experiment:
     """So much noise that a run's least value is far below the mean of any round."""
     e = _experiment(bound, replicates)
-    algorithm = replace(e.algorithm, sigma=3.0)
+    algorithm = with_noise(e.algorithm, 3.0)
     return replace(e, algorithm=algorithm, reach=fedavg_reach(algorithm, e.problem, 40, e.start))
 
 
@@ -421,7 +426,7 @@ def test_equal_replicates_are_not_what_is_known() -> None:
     """As when all replicates share their noise: no limit of a random mean, but no reason to take it for the known
     one."""
     experiment = _experiment(1.0, replicates=128)
-    silent = replace(experiment.algorithm, sigma=0.0)  # type: ignore[type-var]
+    silent = with_noise(experiment.algorithm, 0.0)
     run = simulate(silent, experiment.problem, 40, 1, start=experiment.start, device="cpu")
     value = float(run["suboptimality"].mean[0])
     bound = replace(experiment, algorithm=silent, values={"B": 1e3 * value})
@@ -451,7 +456,7 @@ def test_what_is_known_may_stand_on_both_sides(truth: float) -> None:
 
 def test_a_run_that_draws_nothing_is_its_expectation() -> None:
     e = _experiment(1.0)
-    quiet = replace(e, algorithm=FedAvg(0.1, bounding=Clip(1.0)), random=False, reach=None)
+    quiet = replace(e, algorithm=fedavg(0.1, bound=clip(1.0)), random=False, reach=None)
     run = simulate(quiet.algorithm, quiet.problem, 40, start=quiet.start, device="cpu", series=True)
     value = float(run["suboptimality"].every_round[:40].min())
     for when, expected in (("least", value), ("end", float(run["suboptimality"].last[0]))):
@@ -491,7 +496,7 @@ def test_an_equality_is_violated_on_either_side(truth: float, factor: float, wor
 
 def test_an_equality_of_a_run_without_randomness_is_exact() -> None:
     silent = replace(_experiment(1.0), random=False)
-    silent = replace(silent, algorithm=replace(silent.algorithm, sigma=0.0))  # type: ignore[type-var]
+    silent = replace(silent, algorithm=with_noise(silent.algorithm, 0.0))
     run = simulate(silent.algorithm, silent.problem, 40, 1, 0, start=silent.start, device="cpu")
     value = float(run["suboptimality"].mean[0])
     statement = _statement(relation="==")

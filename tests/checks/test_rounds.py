@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import plant
+from simulations import fedavg
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms import FedAvg
 from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import Experiment
@@ -95,7 +95,7 @@ def of_moments(distance: float, when: str) -> Any:
     value = known[-1] if when == "end" else math.fsum(known[:-1]) / ROUNDS
     assert problem.constants.w_star is not None
     start = problem.constants.w_star + distance * np.array([0.6, 0.0, 0.8])
-    algorithm = FedAvg(STEP, local_steps=LOCAL, sigma=SIGMA)
+    algorithm = fedavg(STEP, local_steps=LOCAL, sigma=SIGMA)
     reach = Reach.anywhere(problem)
     run = Experiment(problem, algorithm, ROUNDS, start, {"M": value}, REPLICATES, reach, width=0.1)
     return monte_carlo.run(statement, Check("monte-carlo", "test", lambda *_: run), Settings(device="cpu"))

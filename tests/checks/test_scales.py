@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import plant
+from simulations import fedavg
 
-from dpfl_theory import algorithms
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 from dpfl_theory.checks.settings import Settings
@@ -53,7 +53,7 @@ def run_of(size: float, sigma: float) -> Callable[..., Experiment]:
         matrices = size * np.array([np.diag([1.0, 0.5, 0.1]), np.diag([0.2, 1.0, 0.7])])
         problem = from_matrices(matrices, np.array([[1.0, -1.0, 0.5], [0.3, 2.0, -0.7]]))
         c = problem.constants
-        algorithm = algorithms.FedAvg(0.5 / c.L_max, sigma=sigma * size, noise="average")
+        algorithm = fedavg(0.5 / c.L_max, sigma=sigma * size, noise="average")
         values = {"L": c.L_max, "D": float(np.linalg.norm(c.w_star))}
         return Experiment(problem, algorithm, 20, np.zeros(3), values, replicates=256, random=sigma > 0.0)
 

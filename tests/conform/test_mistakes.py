@@ -12,7 +12,7 @@ from dpfl_theory.conform.comparisons.probes import Path, Plan, Spread, probe_wit
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.descriptions.fedavg import CLIPPED_DIFFERENCES
+from dpfl_theory.descriptions.faults.fedavg import CLIPPED_DIFFERENCES
 
 DPFedAvg, DPTwoSided = references()["dp-fedavg"], references()["dp-fedavg-two-sided"]
 

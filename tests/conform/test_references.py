@@ -8,42 +8,38 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_steps import scaffold, two_sided
+from simulations import clip, fedavg, normalise
 
-from dpfl_theory.algorithms import (
-    Clip,
-    Cohort,
-    FedAvg,
-    Normalise,
-    ScaffNew,
-    alpha_norm_ec,
-    clip21,
-)
+from dpfl_theory.algorithms import Cohort, Scaffold, Simulation, TwoSidedFedAvg
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
+from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 
 ALGORITHMS: dict[str, Any] = {
-    "fedavg": lambda v: FedAvg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
-    "dp-fedavg": lambda v: FedAvg(
-        v["eta"], v["E"], v["beta"], Clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    "fedavg": lambda v: fedavg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
+    "dp-fedavg": lambda v: fedavg(
+        v["eta"], v["E"], v["beta"], clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
     ),
-    "dp-normfedavg": lambda v: FedAvg(
-        v["eta"], v["E"], v["beta"], Normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
+    "dp-normfedavg": lambda v: fedavg(
+        v["eta"], v["E"], v["beta"], normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
     ),
     "fedavg-two-sided": lambda v: two_sided(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
     "dp-fedavg-two-sided": lambda v: two_sided(
         v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
     ),
-    "scaffold": lambda v: scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
-    "scaffnew": lambda v: ScaffNew(v["eta"], v["p"]),
-    "dp-scaffnew": lambda v: ScaffNew(v["eta"], v["p"], v["C"], v["noise"] * v["sigma"]),
-    "dp-clip21": lambda v: clip21(v["gamma"], v["tau"], sigma=v["noise"] * v["sigma"]),
-    "dp-norm-ec": lambda v: alpha_norm_ec(v["gamma"], v["alpha"], v["beta"], sigma=v["noise"] * v["sigma"]),
+    "scaffold": lambda v: Scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
+    "scaffnew": lambda v: Simulation(ScaffNew(eta=v["eta"], p=v["p"])),
+    "dp-scaffnew": lambda v: Simulation(DPScaffNew(eta=v["eta"], p=v["p"], C=v["C"], sigma=v["noise"] * v["sigma"])),
+    "dp-clip21": lambda v: Simulation(Clip21(gamma=v["gamma"], tau=v["tau"], sigma=v["noise"] * v["sigma"])),
+    "dp-norm-ec": lambda v: Simulation(
+        NormEC(gamma=v["gamma"], alpha=v["alpha"], beta=v["beta"], sigma=v["noise"] * v["sigma"])
+    ),
 }
 """Each reference's algorithm of the package, from the hyper-parameters."""
 

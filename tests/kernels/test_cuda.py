@@ -7,20 +7,21 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
-from two_steps import scaffold, two_sided
+from simulations import bound_of, fedavg
 
 from dpfl_theory import kernels
 from dpfl_theory.algorithms import (
     Cohort,
-    FedAvg,
     NoisyGradient,
     RecordGradient,
-    ScaffNew,
+    Scaffold,
+    Simulation,
+    TwoSidedFedAvg,
     WeightedAverage,
-    alpha_norm_ec,
     simulate,
 )
-from dpfl_theory.algorithms.bounding import bounding_of
+from dpfl_theory.descriptions.error_feedback import InformedNormEC
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
@@ -98,12 +99,12 @@ def test_sums_of_records(gpu: Any, name: str, threshold: Any) -> None:
 
 
 NEW = {
-    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("poisson", 2), NoisyGradient(0.1)),
-    "records": two_sided(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
-    "median": two_sided(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
-    "ef21": alpha_norm_ec(0.1, 0.1, 0.2, sigma=0.1, memory=0.5),
-    "scaffold": scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, True),
-    "average": WeightedAverage(ScaffNew(0.3, 0.5, gradient=NoisyGradient(0.1)), 0.9),
+    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("with-replacement", 4), NoisyGradient(0.1)),
+    "records": TwoSidedFedAvg(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
+    "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
+    "norm-ec": Simulation(InformedNormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1, memory=0.5)),
+    "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
+    "average": WeightedAverage(Simulation(ScaffNew(eta=0.3, p=0.5), gradient=NoisyGradient(0.1)), 0.9),
 }
 
 
@@ -166,7 +167,7 @@ def test_segments(gpu: Any) -> None:
 def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohort) -> None:
     """Quadratics, Huber, logistic and softmax: 40 rounds with noise, streamed observables included."""
     problem = problem_of(name)
-    algorithm = FedAvg(0.4 / problem.constants.L_max, 3, None, bounding_of(bounding, 0.5), scheme, 0.2)
+    algorithm = fedavg(0.4 / problem.constants.L_max, 3, None, bound_of(bounding, 0.5), scheme, 0.2)
     observe = ["suboptimality", "distance-squared", "unclipped-share", "weighted-excess", "snr", "cohort-size"]
     start = starting_points(problem, 5)
     cpu, cuda = (
@@ -183,7 +184,7 @@ def test_a_whole_run_of_fedavg(gpu: Any, name: str, bounding: str, scheme: Cohor
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_whole_run_of_scaffnew(gpu: Any, name: str) -> None:
     problem = problem_of(name)
-    algorithm = ScaffNew(0.5 / problem.constants.L_max, 0.4, 1.0, 0.1)
+    algorithm = Simulation(DPScaffNew(eta=0.5 / problem.constants.L_max, p=0.4, C=1.0, sigma=0.1))
     cpu, cuda = (
         simulate(algorithm, problem, 40, 5, 3, ["scaffnew-lyapunov"], device=engine) for engine in (CPU, gpu)
     )  # fmt: skip

@@ -30,24 +30,20 @@ from oracles.families import Transformed, dyadic, ragged
 
 import dpfl_theory.algorithms as package
 from dpfl_theory.algorithms import (
-    DPSGD,
-    EF21,
     Algorithm,
-    Clip,
     Cohort,
-    FedAvg,
     NoisyGradient,
-    Normalise,
     RecordGradient,
-    ScaffNew,
-    ServerMomentum,
-    SmoothedNormalise,
     WeightedAverage,
     simulate,
 )
 from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold, all_users
 from dpfl_theory.descriptions.two_step_sizes import (
     DPTwoSidedFedAvg,
@@ -85,6 +81,10 @@ class Example:
 
 def _fedavg(build: Callable[..., Any], threshold: Unit | None = SLOPE, sigma: Unit | None = SLOPE) -> Example:
     return Example(build, threshold, sigma, lambda cls, step: cls(step))
+
+
+def _bounded(build: Callable[..., Any]) -> Example:
+    return Example(build, SLOPE, SLOPE, lambda cls, step: Simulation(cls(eta=step, C=1e6, sigma=0.0)))
 
 
 def _two_sided(build: Callable[..., Any], threshold: Unit | None = LENGTH, sigma: Unit | None = LENGTH) -> Example:
@@ -160,17 +160,33 @@ def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
 EXAMPLES: dict[type, dict[str, Example]] = {
+    DPFedAvg: {
+        "clipped": _bounded(lambda cls, e, C, s: Simulation(cls(eta=e, E=3, beta=0.7 * e, C=C, sigma=s), SOME)),
+        "repeated": _bounded(lambda cls, e, C, s: Simulation(cls(eta=e, E=2, C=C, sigma=s), TWICE)),
+        "momentum": _bounded(
+            lambda cls, e, C, s: Simulation(
+                with_momentum(cls)(eta=0.5 * e, E=2, C=C, sigma=s, momentum=0.6), THREE
+            )
+        ),
+    },
+    DPNormFedAvg: {
+        "normalised": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(eta=e, E=2, beta=1.3 * e, C=C, sigma=s).replaced(noise=server_noise), THREE
+            ),
+            SLOPE, SLOPE, lambda cls, step: Simulation(FedAvg(eta=step)),
+        ),
+    },
     FedAvg: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, 3, 0.7 * e, Clip(C), SOME, s)),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, 2, 1.3 * e, Normalise(C), THREE, s, "average")),
-        "repeated": _fedavg(lambda cls, e, C, s: cls(e, 2, None, Clip(C), TWICE, s)),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, 4), None, None),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, E=4)), None, None, lambda cls, step: Simulation(cls(eta=step))
+        ),
     },
     TwoSidedFedAvg: {
         "noisy": _described(_steps(1.5, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
         "records": _described(
-            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE, lambda e, C, s: RecordGradient(0.5, C, s),
-            records=True,
+            _steps(1.2, 2), _nothing, SLOPE, NUMBER, _ONE, THREE,
+            lambda e, C, s: RecordGradient(0.5, C, s), records=True,
         ),
         "plain": _described(_steps(1.5, 4), _nothing, None, None, _ONE),
     },
@@ -202,27 +218,72 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             {"local_steps": 3}, _short, LENGTH, LENGTH, {"local_steps": 1, **_QUIET}, SOME, exempt=_ORIGIN
         ),
     },
-    DPSGD: {
-        "clipped": _fedavg(lambda cls, e, C, s: cls(e, Clip(0.5 * C), s, THREE, NoisyGradient(s))),
-        "normalised": _fedavg(lambda cls, e, C, s: cls(e, Normalise(C), s, SOME)),
-        "smoothed": _fedavg(lambda cls, e, C, s: cls(0.5 * e * C, SmoothedNormalise(C), s, TWICE), SLOPE, NUMBER),
-        "records": _of_records(lambda cls, e, C, s: cls(e, Normalise(2.0 * C), 0.0, THREE, RecordGradient(0.5, C, s))),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, cohort=THREE), None, None),
-    },
-    EF21: {
-        "clip21": _fedavg(lambda cls, e, C, s: cls(e, Clip(0.3 * C), sigma=s)),
-        "norm-ec": _fedavg(
-            lambda cls, e, C, s: cls(0.3 * e * C, SmoothedNormalise(C), 0.5 * C, True, s, 0.5), SLOPE, NUMBER
+    DPNormSGD: {
+        "fixed": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.5 * e * C, alpha=C, sigma=s), THREE, NoisyGradient(s * C)),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0)),
         ),
-        "records": _of_records(lambda cls, e, C, s: cls(e, Clip(0.3 * C), gradient=RecordGradient(0.5, C, s))),
-        "plain": _fedavg(lambda cls, e, C, s: cls(e, beta=0.7, memory=0.5), None, None),
+        "repeated": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.5 * e * C, alpha=C, sigma=s), TWICE),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0)),
+        ),
+        "records": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(gamma=0.5 * e * C, alpha=2.0 * C, sigma=0.0), SOME, RecordGradient(0.5, C, s)
+            ),
+            SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(gamma=1e12 * step, alpha=1e12, sigma=0.0), gradient=RecordGradient()),
+            records=True,
+        ),
+    },
+    InformedClip21: {
+        "clipped": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=e, tau=0.3 * C, sigma=s, memory=0.0)), SLOPE, SLOPE,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.0)),
+        ),
+        "records": Example(
+            lambda cls, e, C, s: Simulation(
+                cls(gamma=e, tau=0.3 * C, sigma=0.0, memory=0.0), gradient=RecordGradient(0.5, C, s)
+            ),
+            SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.0), gradient=RecordGradient()),
+            records=True,
+        ),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=e, tau=1e6, sigma=0.0, memory=0.5)), None, None,
+            lambda cls, step: Simulation(cls(gamma=step, tau=1e6, sigma=0.0, memory=0.5)),
+        ),
+    },
+    InformedNormEC: {
+        "smoothed": Example(
+            lambda cls, e, C, s: Simulation(cls(gamma=0.3 * e * C, beta=0.5 * C, alpha=C, sigma=s, memory=0.5)),
+            SLOPE, NUMBER, lambda cls, step: Simulation(cls(gamma=step, beta=1.0, alpha=1.0, sigma=0.0, memory=1.0)),
+            exempt={
+                "one_client_is_gradient_descent": "the server's steps have the length gamma, whatever the gradients are"
+            },
+        ),
+    },
+    DPScaffNew: {
+        "clipped": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.4, C=C, sigma=s), gradient=NoisyGradient(s / e)),
+            LENGTH, LENGTH, lambda cls, step: Simulation(cls(eta=step, p=1.0, C=1e6, sigma=0.0)),
+        ),
+    },
+    UnclippedScaffNew: {
+        "noisy": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.5, sigma=s)), None, LENGTH,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0, sigma=0.0)),
+        ),
     },
     ScaffNew: {
-        "clipped": Example(
-            lambda cls, e, C, s: cls(e, 0.4, C, s, NoisyGradient(s / e)), LENGTH, LENGTH, lambda cls, step: cls(step)
+        "records": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.6), gradient=RecordGradient(0.5, C, s)), SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0), gradient=RecordGradient()), records=True,
         ),
-        "records": _of_records(lambda cls, e, C, s: cls(e, 0.6, gradient=RecordGradient(0.5, C, s))),
-        "plain": _two_sided(lambda cls, e, C, s: cls(e, 0.6), None, None),
+        "plain": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, p=0.6)), None, None,
+            lambda cls, step: Simulation(cls(eta=step, p=1.0)),
+        ),
     },
     Scaffold: {
         "noisy": _described(_steps(1.4, 3), _nothing, None, SLOPE, _ONE, THREE, lambda e, C, s: NoisyGradient(s)),
@@ -238,19 +299,14 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             parts={"warm_start": 1}, records=True,
         ),
     },
-    ServerMomentum: {
-        "clipped": Example(
-            lambda cls, e, C, s: cls(FedAvg(0.5 * e, 2, None, Clip(C), THREE, s), 0.6),
-            SLOPE, SLOPE, lambda cls, step: cls(FedAvg(step), 0.0),
-        ),
-    },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
         "scaffnew": Example(
-            lambda cls, e, C, s: cls(ScaffNew(e, 0.4, C, s), 0.8),
-            LENGTH, LENGTH, lambda cls, step: cls(ScaffNew(step), 1e-300),
+            lambda cls, e, C, s: cls(Simulation(DPScaffNew(eta=e, p=0.4, C=C, sigma=s)), 0.8),
+            LENGTH, LENGTH, lambda cls, step: cls(Simulation(ScaffNew(eta=step, p=1.0)), 1e-300),
         ),
         "plain": Example(
-            lambda cls, e, C, s: cls(FedAvg(e, 2), 1.0), None, None, lambda cls, step: cls(FedAvg(step), 1e-300)
+            lambda cls, e, C, s: cls(Simulation(FedAvg(eta=e, E=2)), 1.0), None, None,
+            lambda cls, step: cls(Simulation(FedAvg(eta=step)), 1e-300),
         ),
     },
 }  # fmt: skip
@@ -404,7 +460,7 @@ def algorithms() -> set[type]:
             and not getattr(cls, "__abstractmethods__", None)
         ):
             found.add(cls)
-    replaced = {cls for cls in found if cls.__name__ in {kind.__name__ for kind in DESCRIBED}}
+    replaced = {cls for cls in found if cls.__name__ in ("ScaffNew", "EF21", "DPSGD")}
     return (found - {Simulation} - replaced) | {*DESCRIBED}
 
 

@@ -1,58 +1,50 @@
 """The law of privacy: no audit of an algorithm exceeds the claimed privacy loss.
 
-An algorithm with noise needs one line in dpfl_theory.privacy.audit.registry, or in its own module; without one, a test
-fails. All audits together raise a false alarm with probability at most 1e-5; tests/mutants shows what they can detect.
+An algorithm with noise needs one line in dpfl_theory.privacy.audit.registry; without one, a test fails. All audits
+together raise a false alarm with probability at most 1e-5; tests/mutants shows what they can detect.
 """
 
 from __future__ import annotations
 
-import dataclasses
+from pathlib import Path
 
 import pytest
-from laws.test_algorithm_laws import algorithms
 
-import dpfl_theory.algorithms.fedavg as module
-from dpfl_theory.algorithms import FedAvg, FullGradient
-from dpfl_theory.algorithms.bounding import Clip
-from dpfl_theory.errors import InputError
-from dpfl_theory.privacy.audit.registry import AUDITS, audits
+from dpfl_theory import descriptions
+from dpfl_theory.algorithms import Cohort, Simulation
+from dpfl_theory.descriptions.user_files import from_handle
+from dpfl_theory.privacy.audit.registry import AUDITS, described
 
+EXAMPLES = Path(__file__).parents[2] / "examples" / "algorithms"
 DELTA, REPLICATES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
-AUDITED = audits()
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("name", AUDITED)
+@pytest.mark.parametrize("name", AUDITS)
 def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
     """The best of its canaries also finds at least a quarter of the claim, so the audit can detect losses."""
-    found = AUDITED[name].run(delta=DELTA, replicates=REPLICATES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITED))
+    found = AUDITS[name].run(delta=DELTA, replicates=REPLICATES, seed=3, confidence=1.0 - FAMILY_ALPHA / len(AUDITS))
     assert [result.reason for result in found if result.verdict != "consistent"] == []
     assert max(result.epsilon_low / result.claimed for result in found) > 1 / 4
 
 
 def test_every_algorithm_with_noise_is_audited() -> None:
-    """Algorithms whose noise comes only from their gradients are included."""
-    fields = {cls.__name__: {f.name for f in dataclasses.fields(cls)} for cls in algorithms()}
-    private = {name for name, own in fields.items() if any(f.startswith(("sigma", "noise")) for f in own)}
-    by_gradient = {name for name, own in fields.items() if "gradient" in own} - private
-    assert {"FedAvg", "ScaffNew", "EF21"} <= private
-    assert by_gradient == {"Scaffold"}
-    missing = private - {type(line.algorithm).__name__ for line in AUDITED.values()}
-    noisy = [line.algorithm for line in AUDITED.values() if getattr(line.algorithm, "gradient", FullGradient()).private]
-    missing |= by_gradient - {type(algorithm).__name__ for algorithm in noisy}
-    assert missing == set(), "give each a line in AUDITS (dpfl_theory.privacy.audit.registry)"
+    names = {line.algorithm.run.name for line in AUDITS.values() if isinstance(line.algorithm, Simulation)}
+    private = {name for name, one in descriptions.algorithms().items() if one.protects}
+    assert names == private | {"fedavg-model-clipping", "dp-norm-sgd"}
 
 
-def test_an_algorithm_joins_by_one_line_in_its_own_module(monkeypatch: pytest.MonkeyPatch) -> None:
-    described = {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}
-    mine = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)
-    monkeypatch.setattr(module, "AUDITS", {"mine": {"algorithm": mine, "mechanism": described}}, raising=False)
-    audits.cache_clear()
+def test_mechanism_and_noise_follow_from_the_description() -> None:
+    """An algorithm of a user's file is audited with its values alone; less noise than the multiplier is exposed."""
+    with_description = from_handle(f"{EXAMPLES / 'fedprox.py'}:dp-fedprox").name
     try:
-        assert [r.verdict for r in audits()["mine"].run(delta=DELTA, replicates=20_000)] == ["consistent"] * 2
-        monkeypatch.setattr(module, "AUDITS", {next(iter(AUDITS)): {"algorithm": mine, "mechanism": described}})
-        audits.cache_clear()
-        with pytest.raises(InputError, match="two audits are called 'FedAvg, clip, average'"):
-            audits()
+        values = {"eta": 0.5, "mu": 0.1, "E": 2, "beta": 1.0, "C": 1.0}
+        line = described(with_description, 2.0, values, cohort=Cohort("poisson", 1.5))
+        assert (line.mechanism.name, line.mechanism.sampling) == (with_description, "poisson")
+        assert {found.verdict for found in line.run(delta=DELTA, replicates=20_000)} == {"consistent"}
+        assert isinstance(line.algorithm, Simulation)
+        less = line.algorithm.run.with_values(sigma=0.3 * line.algorithm.run.sigma)
+        found = line.run(delta=DELTA, replicates=20_000, algorithm=Simulation(less, line.algorithm.cohort))
+        assert "violated" in {one.verdict for one in found}
     finally:
-        audits.cache_clear()
+        descriptions.REGISTERED.clear()

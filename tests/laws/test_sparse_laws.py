@@ -9,8 +9,9 @@ import pytest
 from laws.test_algorithm_laws import EXAMPLES, SIGMA, STEP, THRESHOLD
 from oracles.compare import ENGINES, differs, play, starting_points
 from oracles.sparse import FAULTS, faulty, pair
+from simulations import fedavg
 
-from dpfl_theory.algorithms import FedAvg, simulate
+from dpfl_theory.algorithms import simulate
 from dpfl_theory.problems.linear_model import LinearModel
 
 ROUNDS, REPLICATES = 6, 3
@@ -47,7 +48,7 @@ def test_planted_faults_change_the_run_of_every_algorithm(cls: type, name: str, 
 
 def test_a_long_run_of_a_small_problem_is_that_of_dense_records_on_a_tape() -> None:
     dense, thin = pair("logistic", 0.1, sizes=SIZES)
-    algorithm = FedAvg(0.1, 3, sigma=0.2)
+    algorithm = fedavg(0.1, 3, sigma=0.2)
     a, b = (simulate(algorithm, problem, 300, 4, seed=3, device="auto") for problem in (dense, thin))
     np.testing.assert_allclose(b["suboptimality"].mean, a["suboptimality"].mean, rtol=1e-10)
     np.testing.assert_allclose(b.final, a.final, rtol=1e-9)

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from algorithms import test_metrics as metrics
 from algorithms.faults import (
-    ALGORITHM_FAULTS,
     FAULTS,
+    FEDAVG_FAULTS,
     Cases,
     Place,
     fedavg_cases,
@@ -35,7 +35,9 @@ from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
 from mutants.planting import mutated, plant
 from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
 
-from dpfl_theory.algorithms import FedAvg, ScaffNew, batched
+from dpfl_theory.algorithms import batched
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
+from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
 
 
@@ -49,12 +51,17 @@ def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any
     ]
 
 
-def suite(faulty: Any, names: Sequence[str], cases: Callable[[Zoo], Cases]) -> list[str]:
+def classes(module: Any, names: Sequence[str]) -> dict[str, Any]:
+    """The classes of these names in a module."""
+    return {name: getattr(module, name) for name in names}
+
+
+def suite(faulty: dict[str, Any], cases: Callable[[Zoo], Cases]) -> list[str]:
     """The names of the comparisons that detect a fault; a crash counts.
 
-    names: the classes to take from the faulty module; the first example of an algorithm runs through the laws.
+    faulty: the faulty classes by name; the first example of an algorithm runs through the laws.
     """
-    a = zoo(**{name: getattr(faulty, name) for name in names})
+    a, names = zoo(**faulty), list(faulty)
     checks = {"oracle": against_oracles(cases(a))}
     for cls, kinds in EXAMPLES.items():
         if cls.__name__ in names:
@@ -74,10 +81,10 @@ def noticing(monkeypatch: pytest.MonkeyPatch, place: Place, old: str, new: str) 
     module, names, cases = place
     original = importlib.import_module(f"dpfl_theory.{module}")
     if all(getattr(getattr(original, name, None), "__module__", "") == original.__name__ for name in names):
-        return suite(mutated(module, old, new), names, cases)
+        return suite(classes(mutated(module, old, new), names), cases)
     if old != new:
         plant(monkeypatch, module, old, new)
-    return suite(types.SimpleNamespace(**{name: getattr(zoo(), name) for name in names}), names, cases)
+    return suite(classes(zoo(), names), cases)
 
 
 def noticed(name: str, check: Callable[[], list[str]]) -> str:
@@ -199,9 +206,7 @@ def record_suite(module: str, old: str, new: str) -> list[str]:
 
 @pytest.mark.exhaustive(keep=5)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda f: f"{f[1][1][0]} {f[0].strip()}")
-def test_fault_in_an_algorithm_is_noticed(
-    fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_in_an_algorithm_is_noticed(fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name, place, old, new = fault
     module = place[0]
     killers = noticing(monkeypatch, place, old, new)
@@ -209,11 +214,26 @@ def test_fault_in_an_algorithm_is_noticed(
     assert killers
 
 
+def replaced(parts: dict[str, Any]) -> dict[str, Any]:
+    """The private forms of FedAvg with some parts of their round replaced."""
+    return {kind.__name__: kind.with_parts(parts) for kind in (DPFedAvg, DPNormFedAvg)}
+
+
+@pytest.mark.exhaustive(keep=5)
+@pytest.mark.parametrize("name", FEDAVG_FAULTS)
+def test_fault_in_a_part_is_noticed(name: str, record_property: Any) -> None:
+    killers = suite(replaced(FEDAVG_FAULTS[name]), fedavg_cases)
+    record_property("kill", (f"fedavg: {name}", ", ".join(killers)))
+    assert killers
+
+
+def test_the_suite_passes_a_part_replaced_by_itself() -> None:
+    assert suite(replaced({"steps": lambda a, o: a.local_steps}), fedavg_cases) == []
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("fault", KERNEL_FAULTS, ids=lambda f: f[0])
-def test_fault_in_a_kernel_is_noticed(
-    fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_fault_in_a_kernel_is_noticed(fault: Any, record_property: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     name, (module, cls), old, new = fault
     monkeypatch.setattr(batched, "small", lambda _: False)  # so that only the cohort's clients are run
     faulty = getattr(mutated(module, old, new), cls)
@@ -297,10 +317,9 @@ WITNESSES = {
 @pytest.mark.exhaustive(keep=4)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.__name__)
 def test_every_law_notices_some_fault(law: Any) -> None:
-    _, (module, (cls,), _), old, new = next(f for f in ALGORITHM_FAULTS if f[0] == WITNESSES[law.__name__])
-    faulty = getattr(mutated(module, old, new), cls)
-    assert any(law(faulty, example) for example in EXAMPLES[FedAvg].values())
-    assert not any(law(FedAvg, example) for example in EXAMPLES[FedAvg].values())
+    faulty = DPFedAvg.with_parts(FEDAVG_FAULTS[WITNESSES[law.__name__]])
+    assert any(law(faulty, example) for example in EXAMPLES[DPFedAvg].values())
+    assert not any(law(DPFedAvg, example) for example in EXAMPLES[DPFedAvg].values())
 
 
 def test_every_new_module_has_faults() -> None:
@@ -322,5 +341,5 @@ def test_the_cases_reach_what_the_faults_change() -> None:
     share = np.mean([h.update_norms > h.threshold[:, None] for h in run.rounds])
     assert 0.05 < share < 0.95
     assert len({int(s) for h in run.rounds for s in h.cohort.sum(axis=1)}) >= 3
-    assert len({ScaffNew, FedAvg} & set(EXAMPLES)) == 2
+    assert len({ScaffNew, DPFedAvg} & set(EXAMPLES)) == 2
     assert ragged().n == 4

@@ -26,6 +26,8 @@ from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
+from dpfl_theory.descriptions.record_level import RecordLevel
 from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
@@ -102,17 +104,19 @@ def fedavg_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: i
     The server sees only the sum of per-client noise, so any split of the sum is valid. Each member of S_k gets the same
     share of ``sqrt(r |S_k|) sigma z`` with z standard normal, a sum of |S_k| vectors N(0, r sigma^2 I).
     """
-    n, d = problem.n, problem.d
+    n, d, run = problem.n, problem.d, a.run.with_defaults()
     r = float(n) if a.cohort.scheme == "full" else float(a.cohort.size)
     members = cohort_by_address(a.cohort, n, seed, replicate, k)
-    noise = of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k)
-    eta, beta = (step_of(step, s, k) for step in (a.local_step, a.global_step or a.local_step))
+    noise = of_replicate(getattr(run, "sigma", 0.0), s) * server_noise(d, seed, replicate, k)
+    eta, beta = (step_of(step, s, k) for step in (run.local_step, run.global_step))
+    average = type(run).noise is noise_by_server
     zeta = np.zeros((1, n, d))
-    if a.noise == "per-client" and members:
+    if not average and members:
         zeta[0, members] = np.sqrt(r * len(members)) * noise / len(members)
-    operator, C = psi_of(a.bounding, s)
-    after = fedavg(problem, w, [eta], [beta], a.local_steps, operator, C, r, [members], zeta)[-1]
-    return after - beta * noise if a.noise == "average" else after  # line 14 with a_k + N(0, sigma^2 I)
+    operator = {"fedavg": "none", "dp-fedavg": "clip", "dp-normfedavg": "normalise"}.get(run.name, "none")
+    C = of_replicate(getattr(run, "threshold", None) or 0.0, s)
+    after = fedavg(problem, w, [eta], [beta], run.local_steps, operator, C, r, [members], zeta)[-1]
+    return after - beta * noise if average else after  # line 14 with a_k + N(0, sigma^2 I)
 
 
 def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
@@ -129,7 +133,11 @@ def two_sided_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed
     c = None if run.protects == "record" or getattr(run, "threshold", None) is None else of_replicate(run.threshold, s)
     steps = [step_of(run.local_step, s, k)], [step_of(run.global_step, s, k)]
     gradient = gradient_of(a, problem, s, seed, replicate)
-    return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+    if type(run).noise is not noise_by_server:
+        return two_sided(gradient, x, *steps, run.local_steps, c, [members], z, k, models, divisor)[-1]
+    quiet, expected = [np.zeros((len(members), problem.d))], a.cohort.divisor(problem.n)
+    after = two_sided(gradient, x, *steps, run.local_steps, c, [members], quiet, k, models, divisor)[-1]
+    return after + steps[1][0] * noise / np.sqrt(expected)
 
 
 def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> Any:
@@ -138,7 +146,8 @@ def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> 
     if run.protects != "record":
         return gradient_by_address(a.gradient, problem, s, seed, replicate)
     oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
-    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=True)
+    drawn = type(run).size is not RecordLevel.size
+    return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 
 def psi_of(bounding: Any, s: int) -> tuple[str, float]:
@@ -149,24 +158,34 @@ def psi_of(bounding: Any, s: int) -> tuple[str, float]:
 
 def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """shulgin2025 equation (2)."""
+    run = a.run
     members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
-    z = of_replicate(a.sigma, s) * server_noise(problem.d, seed, replicate, k)
+    z = of_replicate(run.sigma, s) * server_noise(problem.d, seed, replicate, k)
     B = float(problem.n) if a.cohort.scheme == "full" else float(a.cohort.size)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    return dp_sgd(gradient, x, [step_of(a.step, s, k)], *psi_of(a.bounding, s), B, [members], [z], k)[-1]
+    return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of_run(run, s), B, [members], [z], k)[-1]
+
+
+def psi_of_run(run: Any, s: int) -> tuple[str, float]:
+    """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
+    if hasattr(run, "threshold"):
+        return "clip", of_replicate(run.threshold, s)
+    return "smoothed-normalise", of_replicate(run.smoothing, s)
 
 
 def scaffnew_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """hou2023 Algorithm 2."""
-    one = Replicates(seed, replicate, 1)
-    coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < a.probability) for t in range(rounds)]
-    noise = [of_replicate(a.sigma, s) * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
-    C = None if a.threshold is None else of_replicate(a.threshold, s)
+    one, run = Replicates(seed, replicate, 1), a.run
+    coins = [bool(CPU.uniform(one, t, 1, COIN)[0, 0] < run.probability) for t in range(rounds)]
+    sigma = of_replicate(getattr(run, "sigma", 0.0), s)
+    noise = [sigma * CPU.normal(one, t, problem.n, problem.d, NOISE)[:, 0] for t in range(rounds)]
+    threshold = getattr(run, "threshold", None)
+    C = None if threshold is None else of_replicate(threshold, s)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    step = of_replicate(a.step, s)
-    x, x_i, h_i = scaffnew(gradient, problem.n, start, step, a.probability, C, coins, np.array(noise))
+    step = of_replicate(run.step, s)
+    x, x_i, h_i = scaffnew(gradient, problem.n, start, step, run.probability, C, coins, np.array(noise))
     return {"server": x, "x_i": x_i, "h_i": h_i}
 
 
@@ -174,16 +193,14 @@ def ef21_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """shulgin2025 Algorithm 1. The server sees only the sum of the noise: each client gets the same share of it."""
-    n, d = problem.n, problem.d
-    v0 = of_replicate(a.memory, s) * np.array([problem.client_gradient(i, start) for i in range(n)])
-    noise = [of_replicate(a.sigma, s) * server_noise(d, seed, replicate, k) / np.sqrt(n) for k in range(rounds)]
+    n, d, run = problem.n, problem.d, a.run
+    v0 = of_replicate(getattr(run, "memory", 0.0), s) * np.array([problem.client_gradient(i, start) for i in range(n)])
+    noise = [of_replicate(run.sigma, s) * server_noise(d, seed, replicate, k) / np.sqrt(n) for k in range(rounds)]
     z = np.repeat(np.array(noise)[:, None], n, axis=1)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    gamma = [step_of(a.step, s, k) for k in range(rounds)]
-    operator, parameter = psi_of(a.bounding, s)
-    x, v_i, v = ef21(
-        gradient, start, v0, gamma, operator, parameter, of_replicate(a.beta, s), a.server_normalisation, z
-    )
+    gamma = [step_of(run.step, s, k) for k in range(rounds)]
+    beta, normalises = of_replicate(run.memory_step, s), "NormEC" in run.direction.__qualname__
+    x, v_i, v = ef21(gradient, start, v0, gamma, *psi_of_run(run, s), beta, normalises, z)
     return {"server": x, "v_i": v_i, "v": v}
 
 
@@ -205,11 +222,11 @@ def momentum_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
     """das2022 Appendix H: v <- m v + (w - the algorithm's result from w), w <- w - v."""
-    step, m = STEPS[name_of(a.algorithm)], of_replicate(a.momentum, s)
+    step, m = STEPS[name_of(a)], of_replicate(a.run.momentum, s)
     trajectory, velocity = [start], np.zeros_like(start)
     for k in range(rounds):
         w = trajectory[-1]
-        velocity = m * velocity + w - step(a.algorithm, problem, w, k, s, seed, replicate)
+        velocity = m * velocity + w - step(a, problem, w, k, s, seed, replicate)
         trajectory.append(w - velocity)
     return {"server": np.array(trajectory)}
 
@@ -227,28 +244,34 @@ def average_trace(
 
 
 STEPS: dict[str, Callable[..., np.ndarray]] = {
-    "FedAvg": fedavg_step,
+    "fedavg": fedavg_step,
+    "dp-fedavg": fedavg_step,
+    "dp-normfedavg": fedavg_step,
+    "noisy-fedavg": fedavg_step,
     "fedavg-two-sided": two_sided_step,
     "dp-fedavg-two-sided": two_sided_step,
     "dp-fedavg-two-sided-unclipped": two_sided_step,
     "dp-fedavg-record": two_sided_step,
+    "dp-sgd-record": two_sided_step,
     "fedavg-model-clipping": two_sided_step,
-    "DPSGD": dp_sgd_step,
+    "dp-norm-sgd": dp_sgd_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
 TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
-    "ScaffNew": scaffnew_trace,
-    "EF21": ef21_trace,
+    "scaffnew": scaffnew_trace,
+    "dp-scaffnew": scaffnew_trace,
+    "dp-scaffnew-unclipped": scaffnew_trace,
+    "dp-clip21": ef21_trace,
+    "dp-norm-ec": ef21_trace,
     "scaffold": scaffold_trace,
     "dp-scaffold": scaffold_trace,
-    "ServerMomentum": momentum_trace,
     "WeightedAverage": average_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"c": 0, "c_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
 """The places of these parts in the state of a description."""
 
 
@@ -267,6 +290,8 @@ def trace(
 ) -> dict[str, np.ndarray]:
     """The oracle's result for one replicate."""
     name = name_of(a)
+    if hasattr(getattr(a, "run", None), "momentum"):
+        return momentum_trace(a, problem, rounds, start, s, seed, replicate)
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, replicate)
     trajectory = [start]

@@ -39,7 +39,7 @@ def scaffold(
         if t < warm:
             c = c_i.mean(axis=0)
         else:
-            size = len(members)
+            size = max(len(members), 1)
             x, c = x + eta_g[t] * total_y / size, c + size / M * (total_c / size)  # 20, 21
         history.append((x, c, c_i))
     return tuple(np.array(part) for part in zip(*history))

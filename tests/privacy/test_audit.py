@@ -16,8 +16,10 @@ import pytest
 from oracles.compare import play
 from scipy import optimize, stats
 
-from dpfl_theory.algorithms import Cohort, FedAvg, ScaffNew
-from dpfl_theory.algorithms.bounding import Clip, bounding_of
+from dpfl_theory.algorithms import Cohort
+from dpfl_theory.algorithms.batched import Simulation
+from dpfl_theory.descriptions import get
+from dpfl_theory.descriptions.fedavg import server_noise
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
@@ -148,6 +150,12 @@ def test_gaussian_epsilon_inverts_the_exact_delta() -> None:
     assert gaussian_epsilon(1.0, 0.0) == math.inf
 
 
+def clipped(name: str = "dp-fedavg", cohort: Cohort | None = None, **values: Any) -> Simulation:
+    """DP-FedAvg with noise by the server, or another algorithm; two clients have the noise multiplier 1."""
+    given = {"eta": 0.5, "beta": 0.5, "E": 1, "C": 1.0, "sigma": 0.5, **values}
+    return Simulation(get(name)(**given).replaced(noise=server_noise), cohort or Cohort())
+
+
 # --- canaries and scores ---------------------------------------------------------------------------------------------
 
 
@@ -174,11 +182,11 @@ def test_a_canary_changes_one_client(family: str, relation: str, timing: str) ->
         assert float(c.sign(-w)) == -sign
 
 
-@pytest.mark.parametrize("bounding", ["clip", "normalise"])
+@pytest.mark.parametrize("name", ["dp-fedavg", "dp-normfedavg"])
 @pytest.mark.parametrize("family", ["huber", "quadratic"])
-def test_the_canary_sends_exactly_the_threshold_and_the_others_nothing(family: str, bounding: str) -> None:
+def test_the_canary_sends_exactly_the_threshold_and_the_others_nothing(family: str, name: str) -> None:
     c = canary(family, clients=3, dimension=3)
-    algorithm = FedAvg(0.5, 3, 1.0, bounding_of(bounding, 0.9))
+    algorithm = clipped(name, E=3, beta=1.0, C=0.9, sigma=0.0)
     for problem, length in ((c.present, 0.3), (c.absent, 0.0)):
         servers = play(algorithm, problem, 2, np.zeros((1, 3))).servers[:, 0]
         for k in range(2):
@@ -189,21 +197,22 @@ def test_a_pair_of_ones_own() -> None:
     c = canary()
     own = pair(c.present, c.absent, [3.0, -3.0, 3.0], "mine")
     assert own.direction == pytest.approx(c.direction)
-    found = audit(FedAvg(0.5, bounding=Clip(1.0), sigma=0.5), own, delta=1e-2, replicates=20_000)
+    found = audit(clipped(), own, delta=1e-2, replicates=20_000)
     assert found.canary == "mine"
     assert found.epsilon_low > 0.5
 
 
 def test_scaffnews_messages_are_recovered() -> None:
     """Zero without a coin; with one, at most C long without the addressed noise, and their mean is the step."""
-    algorithm = ScaffNew(0.5, 0.5, 0.8, 0.3)
+    algorithm = Simulation(get("dp-scaffnew")(eta=0.5, p=0.5, C=0.8, sigma=0.3))
+    messages = scaffnew_messages(algorithm.run)
     problem = canary("quadratic", pull=2e3).present
     whole = play(algorithm, problem, 6, np.zeros((5, 3)), seed=9)
     communicated = 0
     for k in range(6):
         before, after = whole.states[k], whole.states[k + 1]
-        sent = scaffnew_messages(before, after)
-        moved = after.communications > before.communications
+        sent = messages(before, after)
+        moved = (after.w != before.w).any(axis=1)
         communicated += int(moved.sum())
         assert np.all(sent[:, ~moved] == 0.0)
         assert sent.mean(axis=0) == pytest.approx(whole.servers[k] - whole.servers[k + 1], abs=1e-12)
@@ -233,7 +242,7 @@ def test_the_discriminant_finds_noise_that_cancels() -> None:
 
 # --- the audit -------------------------------------------------------------------------------------------------------
 
-CLIPPED = FedAvg(0.5, bounding=Clip(1.0), sigma=0.5, noise="average")  # two clients: noise multiplier 1
+CLIPPED = clipped()
 
 
 @pytest.mark.slow
@@ -242,7 +251,7 @@ def test_epsilon_1_at_delta_1e_5_is_reached_to_four_fifths_by_running_code() -> 
     close to the truth is the seed's luck as well: over seeds epsilon_low is 0.83 with standard deviation 0.02."""
     z = optimize.brentq(lambda z: gaussian_epsilon(1.0 / z, 1e-5) - 1.0, 1.0, 10.0)
     assert float(gaussian_delta(1, z)[0]) == pytest.approx(1e-5, rel=1e-6)
-    algorithm = dataclasses.replace(CLIPPED, sigma=z / 2.0)
+    algorithm = clipped(sigma=z / 2.0)
     found = audit(
         algorithm, canary(clients=2, dimension=2), delta=1e-5, replicates=16_000_000, claimed=1.0, claimed_mu=1.0 / z
     )
@@ -280,7 +289,7 @@ def test_verdicts() -> None:
 
 def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     def once() -> run.AuditResult:
-        poisson = dataclasses.replace(CLIPPED, cohort=Cohort("poisson", 1.0))
+        poisson = clipped(cohort=Cohort("poisson", 1.0))
         found = audit(poisson, canary(clients=2), delta=1e-2, rounds=2, replicates=10_000, seed=2**40, rate=0.5)
         return dataclasses.replace(found, seconds=0.0)
 
@@ -318,15 +327,15 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
         (lambda: audit(CLIPPED, canary(), delta=0.1, rounds=0), "the number of rounds is 0"),
         (lambda: audit(CLIPPED, canary(), delta=0.1, seed=2**64), "seed, replicate or round is too large"),
         (
-            lambda: audit(dataclasses.replace(CLIPPED, sigma=[1.0, 2.0]), canary(), delta=0.1),
-            "sigma has 2 values for 1",
+            lambda: audit(clipped(sigma=[1.0, 2.0]), canary(), delta=0.1),
+            "the noise of the average has 2 values for 1",
         ),
         (
             lambda: audit(CLIPPED, pair(canary().present, canary(clients=2).absent, np.ones(3)), delta=0.1),
             "the canary's problems differ in size",
         ),
         (
-            lambda: audit(FedAvg(1e300, global_step=1e308), canary("quadratic"), delta=0.1, rounds=3),
+            lambda: audit(clipped(eta=1e300, beta=1e308), canary("quadratic"), delta=0.1, rounds=3),
             "gives numbers that are not finite: give a smaller step size or pull",
         ),
     ],

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from laws.test_problem_laws import INSTANCES, NAMES, problem_of
+from simulations import fedavg
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import FedAvg, simulate
+from dpfl_theory.algorithms import simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.array import ArrayEngine
@@ -95,7 +96,7 @@ def test_a_run_on_a_minimum_that_is_too_high_ends(name: str, engine: str) -> Non
     c = problem_of(name).constants
     assert c.w_star is not None
     start = c.w_star + np.sqrt(1e-3 * c.f_star / c.L_f / problem_of(name).d)
-    descent = FedAvg(local_step=1.0 / c.L_max)
+    descent = fedavg(local_step=1.0 / c.L_max)
     assert simulate(descent, problem_of(name), 20, start=start, device=ENGINES[engine])["suboptimality"].last >= 0.0
     with pytest.raises(InputError, match="below the f_star of its constants"):
         simulate(descent, planted(name, f_star=c.f_star * 1.001), 20, start=start, device=ENGINES[engine])

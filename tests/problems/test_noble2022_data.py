@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from simulations import fedavg
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import FedAvg, simulate
+from dpfl_theory.algorithms import simulate
 from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import risk
@@ -158,7 +159,7 @@ def test_the_minimiser_is_right_on_held_out_records() -> None:
     assert w_star is not None
     w = np.vstack([np.random.default_rng(1).standard_normal((3, split.train.d)), w_star])
     measured = [accuracy(split.test)]
-    run = simulate(FedAvg(0.1), split.train, 1, len(w), observe=measured, start=w, series=True, device="cpu")
+    run = simulate(fedavg(0.1), split.train, 1, len(w), observe=measured, start=w, series=True, device="cpu")
     found = run["test-accuracy"].every_round[0]
     t = split.test
     for k in range(len(w)):

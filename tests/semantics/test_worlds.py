@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from two_steps import two_sided
 
-from dpfl_theory.algorithms import FedAvg as AlgorithmFedAvg
-from dpfl_theory.algorithms import ScaffNew as AlgorithmScaffNew
-from dpfl_theory.algorithms import Simulation, ef21, simulate
-from dpfl_theory.algorithms.bounding import Clip, Normalise
+from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
+from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
-from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
+from dpfl_theory.descriptions.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.errors import InputError
@@ -297,10 +296,12 @@ def test_fedavg_is_the_algorithm_that_runs(threshold: float | None) -> None:
 @pytest.mark.parametrize("threshold", [None, 0.7])
 def test_scaffnew_is_the_algorithm_that_runs(threshold: float | None) -> None:
     problem, world = plain()
-    now, scaffnew = (Vector(np.array([5.0, -3.0])), None), DPScaffNew(eta=0.3, p=1, C=threshold, sigma=0)
+    own = {"eta": 0.3, "p": 1, "sigma": 0}
+    scaffnew = DPScaffNew(**own, C=threshold) if threshold else UnclippedScaffNew(**own)
+    now = Vector(np.array([5.0, -3.0])), None
     for _ in range(4):
         now = run_round(scaffnew, world, *now).following
-    assert now[0].known == pytest.approx(simulated(AlgorithmScaffNew(0.3, 1.0, threshold), problem, 4), rel=1e-12)
+    assert now[0].known == pytest.approx(simulated(Simulation(scaffnew), problem, 4), rel=1e-12)
 
 
 def test_scaffold_is_the_algorithm_that_runs() -> None:
@@ -311,31 +312,27 @@ def test_scaffold_is_the_algorithm_that_runs() -> None:
     assert now[0].known == pytest.approx(simulated(Simulation(scaffold), problem, 4), rel=1e-12)
 
 
-@pytest.mark.parametrize("bounding", [Clip(0.7), Normalise(0.7)], ids=["clipped", "normalised"])
-def test_das2022_fedavg_is_the_algorithm_that_runs(bounding: Any) -> None:
+@pytest.mark.parametrize("kind", [DPFedAvg, DPNormFedAvg], ids=["clipped", "normalised"])
+def test_das2022_fedavg_is_the_algorithm_that_runs(kind: type[DPFedAvg]) -> None:
     problem, world = plain()
-    kind = DPFedAvg if isinstance(bounding, Clip) else DPNormFedAvg
     x, fedavg = Vector(np.array([5.0, -3.0])), kind(eta=0.3, beta=0.2, E=3, C=0.7, sigma=0)
     for _ in range(4):
         x = run_round(fedavg, world, x).x
-    algorithm = AlgorithmFedAvg(0.3, global_step=0.2, local_steps=3, bounding=bounding)
-    assert x.known == pytest.approx(simulated(algorithm, problem, 4), rel=1e-12)
+    assert x.known == pytest.approx(simulated(Simulation(fedavg), problem, 4), rel=1e-12)
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.5])
-@pytest.mark.parametrize("name", ["clip21", "alpha_norm_ec"])
-def test_error_feedback_is_the_algorithm_that_runs(name: str, memory: float) -> None:
+@pytest.mark.parametrize("share", [0.0, 0.5])
+@pytest.mark.parametrize("kind", [InformedClip21, InformedNormEC])
+def test_error_feedback_is_the_algorithm_that_runs(kind: Any, share: float) -> None:
     problem, world = plain()
     x = Vector(np.array([5.0, -3.0]))
-    v_i = tuple(memory * world.gradient(i, x) for i in range(3))
+    v_i = tuple(share * world.gradient(i, x) for i in range(3))
     now: Any = x, (average(v_i), v_i)
-    numbers = {"clip21": (0.3, 0.4), "alpha_norm_ec": (0.3, 0.2, 0.5)}[name]
-    kind, symbols = {"clip21": (Clip21, ("gamma", "tau")), "alpha_norm_ec": (NormEC, ("gamma", "alpha", "beta"))}[name]
-    described = kind(**dict(zip(symbols, numbers, strict=True)), sigma=0)
+    own = {"tau": 0.4} if kind is InformedClip21 else {"alpha": 0.2, "beta": 0.5}
+    run = kind(gamma=0.3, **own, sigma=0, memory=share)
     for _ in range(6):
-        now = run_round(described, world, *now).following
-    algorithm = getattr(ef21, name)(*numbers, memory=memory)
-    assert now[0].known == pytest.approx(simulated(algorithm, problem, 6), rel=1e-12)
+        now = run_round(run, world, *now).following
+    assert now[0].known == pytest.approx(simulated(Simulation(run), problem, 6), rel=1e-12)
 
 
 def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
@@ -343,7 +340,7 @@ def test_the_noise_of_messages_stays_in_the_estimate_alone() -> None:
     world = Quadratics(CURVATURES, OFFSETS, {"noise": F(1, 5)})
 
     def run(noise: bool) -> Mapping[str, Any]:
-        after = run_round(Clip21(gamma=F(1, 2), tau=F(1), sigma=int(noise)), world, Vector(F(2)))
+        after = run_round(InformedClip21(gamma=F(1, 2), tau=F(1), sigma=int(noise), memory=0), world, Vector(F(2)))
         estimate, memories = after.state
         return {"x": world.square(after.x), "v": world.square(estimate), "v_i": world.square(memories[0])}
 

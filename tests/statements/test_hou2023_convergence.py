@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dpfl_theory.algorithms import ScaffNew, simulate
+from dpfl_theory.algorithms import Simulation, simulate
 from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.runner import checks_of, run_one
@@ -25,6 +25,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Sides, Statement
 from dpfl_theory.core.evidence import VERDICTS, Evidence
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import get
@@ -104,7 +105,7 @@ def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: f
     assert c.w_star == pytest.approx([0.0, 0.0], abs=1e-9)
     assert (c.L_max, c.mu_min) == pytest.approx((1.0, 0.1))
     run = simulate(
-        ScaffNew(float(eta), float(Fraction(p)), None, sigma),
+        Simulation(UnclippedScaffNew(eta=float(eta), p=float(Fraction(p)), sigma=sigma)),
         problem,
         T,
         40000,
@@ -117,7 +118,8 @@ def test_exact_moments_agree_with_the_running_algorithm(p: str, T: int, sigma: f
     truth = float(expected_psi(rows, x0, h, eta, Fraction(p), T, variance))
     assert abs(psi.mean() - truth) <= 6 * psi.std() / 200
     assert psi.std() / 200 < 0.02 * truth, "the comparison would miss a fault of 12%"
-    still = simulate(ScaffNew(0.5, 0.5), problem, 1, start=[3.0, -1.0], observe=["scaffnew-lyapunov"], device="cpu")
+    quiet = Simulation(ScaffNew(eta=0.5, p=0.5))
+    still = simulate(quiet, problem, 1, start=[3.0, -1.0], observe=["scaffnew-lyapunov"], device="cpu")
     assert still["scaffnew-lyapunov"].mean[0] == pytest.approx(float(psi_start(x0, h, eta, Fraction(1, 2))), rel=1e-12)
 
 
@@ -138,9 +140,9 @@ def test_the_bound_holds_where_the_algorithm_runs(family: str, parameters: dict[
     eta, T, unit = 1.0 / c.L_max, 40, 0.02
     start = c.w_star + 1.0
     sigma = math.sqrt(p * T * unit)  # v C^2 ln(1/delta)/epsilon^2 = unit
-    observed = simulate(
-        ScaffNew(eta, p, None, sigma), problem, T, 2000, 1, ["scaffnew-lyapunov"], start=start, device="cpu"
-    )["scaffnew-lyapunov"].last
+    algorithm = Simulation(UnclippedScaffNew(eta=eta, p=p, sigma=sigma))
+    run = simulate(algorithm, problem, T, 2000, 1, ["scaffnew-lyapunov"], start=start, device="cpu")
+    observed = run["scaffnew-lyapunov"].last
     D = math.sqrt(problem.n * np.sum((start - c.w_star) ** 2))
     H = float(np.linalg.norm(problem.gradients_at_star))
     most = bound(eta, p, T, D, H, problem.n * problem.d * unit, c.mu_min)
@@ -350,7 +352,7 @@ def test_the_noise_of_the_runs_is_lemma_1s() -> None:
             e = check.make(theorem)
             v = e.values
             printed = v["p"] * v["T"] * v["v"] * v["C"] ** 2 * math.log(1 / v["delta"]) / v["epsilon"] ** 2
-            assert e.algorithm.sigma**2 == pytest.approx(printed, rel=1e-12)
+            assert e.algorithm.run.sigma**2 == pytest.approx(printed, rel=1e-12)
             first = simulate(e.algorithm, e.problem, 1, observe=["scaffnew-lyapunov"], start=e.start, device="cpu")
             assert first["scaffnew-lyapunov"].mean[0] == pytest.approx(v["psi_0"], rel=1e-12)
 
@@ -427,9 +429,8 @@ def test_with_clipping_in_force_the_bound_of_theorem_1_fails() -> None:
     assert density_of_one_clipped_client(100, 2**16)[0] == pytest.approx(last[0], rel=1e-4)
     assert (second[1], last[1]) == pytest.approx((0.4795, 0.9807), abs=1e-4)
     problem = from_matrices(np.array([[[1.0]]]), np.array([[0.0]]))
-    run = simulate(
-        ScaffNew(1.0, 1.0, 1.0, 10.0), problem, 100, 4000, 7, ["scaffnew-lyapunov"], start=[0.0], device="cpu"
-    )
+    algorithm = Simulation(DPScaffNew(eta=1.0, p=1.0, C=1.0, sigma=10.0))
+    run = simulate(algorithm, problem, 100, 4000, 7, ["scaffnew-lyapunov"], start=[0.0], device="cpu")
     psi = run["scaffnew-lyapunov"].last / 100.0
     assert abs(psi.mean() - last[0]) <= 5 * psi.std() / math.sqrt(4000)
 

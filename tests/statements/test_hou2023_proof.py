@@ -13,13 +13,15 @@ import pytest
 import sympy as sp
 from two_steps import two_sided
 
-from dpfl_theory.algorithms import ScaffNew, simulate
+from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.descriptions import scaffnew
+from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.statements import all_statements
@@ -167,13 +169,12 @@ def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
             (0, 2),
             "",
             "mean squared distance of the clients",
-            lambda h: ((h.state.x_i - star) ** 2).mean(axis=(0, 2)),
+            lambda h: ((h.state.inner[0] - star) ** 2).mean(axis=(0, 2)),
             of_state=True,
         )
         assert get(mean_client) is mean_client
-        run = simulate(
-            ScaffNew(1.0, 1.0 / tau, None, sigma), problem, T, replicates, 3, [mean_client], start=start, device="cpu"
-        )
+        scaffnew = Simulation(UnclippedScaffNew(eta=1.0, p=1.0 / tau, sigma=sigma))
+        run = simulate(scaffnew, problem, T, replicates, 3, [mean_client], start=start, device="cpu")
         server = (run.final[:, 0] - star) ** 2
         values = curvature / 2 * (run["mean-client"].last if algorithm == CLIENTS else server)
     error = values.std(ddof=1) / math.sqrt(replicates)

@@ -198,7 +198,7 @@ def test_runs_that_an_algorithm_which_stands_still_breaks(id_: str, name: str) -
     statement = get(f"shulgin2025.{id_}")
     (check,) = (c for c in statement.checks if (c.method, c.name) == ("monte-carlo", name))
     e = check.make(statement)
-    still = replace(e, algorithm=replace(e.algorithm, step=1e-9 * e.values["gamma"]))
+    still = replace(e, algorithm=e.algorithm.with_values(step=1e-9 * e.values["gamma"]))
     assert monte_carlo.run(statement, check, SETTINGS).verdict == "holds"
     evidence = monte_carlo.run(statement, replace(check, build=lambda s, i: still), SETTINGS)
     assert evidence.verdict == "violated"

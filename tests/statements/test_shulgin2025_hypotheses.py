@@ -12,6 +12,7 @@ from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.expressions import AnySymbols, evaluate
+from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.shulgin2025._experiments import measured
 from dpfl_theory.statements.shulgin2025._symbols import tracked_radius
@@ -33,9 +34,12 @@ def verdict(statement: Statement, check: Any, experiment: Experiment) -> Any:
 def another_algorithm(e: Experiment, **fields: Any) -> Experiment:
     """The run with other hyper-parameters, its symbols taken from it again; R and similar symbols keep the claimed
     values."""
-    algorithm = replace(e.algorithm, **fields)  # type: ignore[type-var]
+    known: Any = e.algorithm
+    attributes = InformedNormEC.attributes()
+    algorithm = known.with_values(**{attributes[name]: value for name, value in fields.items()})
     claimed = {k: v for k, v in e.values.items() if k not in ("gamma", "alpha", "beta", "sigma", "residual_0")}
-    return replace(e, algorithm=algorithm, values={**measured(e.problem, algorithm, e.start, e.rounds - 1), **claimed})
+    values = {**measured(e.problem, algorithm.run, e.start, e.rounds - 1), **claimed}
+    return replace(e, algorithm=algorithm, values=values)
 
 
 STEP = ("theorem1", "theorem1.sharpened", "theorem2", "corollary1", "corollary2", "eq12", "eq12.any-D", "eq12.repaired")
@@ -65,7 +69,7 @@ LEMMA2 = ("lemma2", "lemma2.larger-beta", "lemma2.repaired")
 @pytest.mark.parametrize("id_", [*STEP, *LEMMA2])
 def test_a_longer_step(id_: str) -> None:
     statement, check, e = first_run(id_)
-    found = verdict(statement, check, another_algorithm(e, step=1.5 * e.values["gamma"]))
+    found = verdict(statement, check, another_algorithm(e, gamma=1.5 * e.values["gamma"]))
     assert found.verdict == "not-applicable"
     assert "gamma" in found.reason
 
@@ -175,7 +179,7 @@ def test_every_run_says_how_far_off_its_memories_are() -> None:
             e = check.make(statement)
             own = e.algorithm.describe()
             assert e.values["residual_0"] >= 0, check.name
-            assert e.values["gamma"] == own["step"]
+            assert e.values["gamma"] == own["gamma"]
             assert e.values["sigma"] == own["sigma"]
             if "alpha" in own:
                 assert (e.values["alpha"], e.values["beta"]) == (own["alpha"], own["beta"])

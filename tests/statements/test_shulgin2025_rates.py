@@ -83,26 +83,26 @@ def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
     last = _rates.build_one(COROLLARY2, _rates.with_symbol(regime, regime["grid"][0])).values
     faults: dict[str, Callable[[Any, Experiment], Any]] = {
-        "epsilon": lambda a, run: replace(a, sigma=last["sigma"]),
-        "n": lambda a, run: replace(a, sigma=a.sigma * math.sqrt(run.values["n"])),
-        "d": lambda a, run: replace(a, sigma=a.sigma / math.sqrt(run.values["d"] / last["d"])),
+        "epsilon": lambda a, run: a.with_values(sigma=last["sigma"]),
+        "n": lambda a, run: a.with_values(sigma=a.run.sigma * math.sqrt(run.values["n"])),
+        "d": lambda a, run: a.with_values(sigma=a.run.sigma / math.sqrt(run.values["d"] / last["d"])),
     }
     assert faulty(regime, faults[regime["symbol"]])["refuted"] is True
 
 
 def test_the_fit_notices_noise_that_is_absent() -> None:
-    assert faulty(PRIVATE[1], lambda a, run: replace(a, sigma=0.0))["share_of_the_excess"] < 0.1
+    assert faulty(PRIVATE[1], lambda a, run: a.with_values(sigma=0.0))["share_of_the_excess"] < 0.1
 
 
 @pytest.mark.parametrize("regime", PRIVATE, ids=[r["symbol"] for r in PRIVATE])
 def test_standing_still_fails_at_the_far_end(regime: dict[str, Any]) -> None:
-    assert decided("corollary2", regime, lambda a: replace(a, step=1e-300)).verdict == "violated"
+    assert decided("corollary2", regime, lambda a: a.with_values(step=1e-300)).verdict == "violated"
 
 
 def test_memories_that_never_move_lose_the_rate() -> None:
     """Corollary 1 on quadratics: the server then follows the first estimate only."""
     (regime,) = (r for i, r in REGIMES if r["family"] == "quadratics")
-    assert decided("corollary1", regime, lambda a: replace(a, beta=1e-300)).verdict == "violated"
+    assert decided("corollary1", regime, lambda a: a.with_values(memory_step=1e-300)).verdict == "violated"
 
 
 def test_the_order_is_attained_on_slopes_that_last() -> None:

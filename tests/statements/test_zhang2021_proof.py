@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_steps import two_sided
+from simulations import clip, fedavg
 
-from dpfl_theory.algorithms import Clip, Cohort, FedAvg, simulate
+from dpfl_theory.algorithms import Cohort, TwoSidedFedAvg, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Values
@@ -133,13 +133,13 @@ def test_the_theorem_fails_in_simulation_of_algorithm_3() -> None:
         assert low > 10 * 75 * 1e-6 * 0.25  # sigma_g = 1/2
 
 
-@pytest.mark.parametrize("clip", [0.3, 1e6])
-def test_fedavg_with_scaled_parameters_is_algorithm_3(clip: float) -> None:
+@pytest.mark.parametrize("threshold", [0.3, 1e6])
+def test_fedavg_with_scaled_parameters_is_algorithm_3(threshold: float) -> None:
     problem = make("huber", clients=4, dimension=3, records=5, seed=3)
     eta, eta_g, Q, rounds = 0.05, 1.7, 3, 5
     start = np.full(3, 0.7)
-    two = two_sided(eta, eta_g, Q, threshold=clip * eta)
-    one = FedAvg(eta, Q, eta_g * eta, Clip(clip))
+    two = TwoSidedFedAvg(eta, eta_g, Q, threshold=threshold * eta)
+    one = fedavg(eta, Q, eta_g * eta, clip(threshold))
     ends = [simulate(a, problem, rounds, 2, 1, [], start=start, device="cpu").final for a in (two, one)]
     assert np.allclose(*ends, rtol=1e-12, atol=0)
 

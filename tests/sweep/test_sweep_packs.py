@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_steps import scaffold, two_sided
+from simulations import clip, fedavg
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Clip, Cohort, FedAvg, RecordGradient, ScaffNew, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems import make
@@ -151,7 +152,8 @@ def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
     """Equal replicates have equal bits at any place: the BLAS of this machine must have this property."""
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
-        for algorithm in (FedAvg(0.1, 2, bounding=Clip(0.5), sigma=0.2), ScaffNew(0.1, 0.5, 0.5, 0.1), scaffold(0.1)):
+        scaffnew = Simulation(DPScaffNew(eta=0.1, p=0.5, C=0.5, sigma=0.1))
+        for algorithm in (fedavg(0.1, 2, bound=clip(0.5), sigma=0.2), scaffnew, Scaffold(0.1)):
             block = Replicates.concatenate([Replicates(3, 8, 1)] * pack.width_of(problem))
             run_ = simulate(algorithm, problem, 60, [block], device="cpu", series=True)
             assert (run_.final == run_.final[:1]).all(), (family, algorithm)
@@ -194,21 +196,22 @@ def test_parts_of_a_batch_draw_what_they_draw_alone() -> None:
 def test_the_numbers_are_those_of_simulate(rounds: int) -> None:
     problem = make("logistic-synthetic", clients=5, ridge=0.1)
     records = RecordGradient(1.0, 0.7, 2.0)
+    scaffnew = {"eta": 0.5, "p": 0.25, "C": 0.3, "sigma": 0.05}
     direct = {
         "dp-fedavg": (
             {"eta": 0.5, "beta": 0.4, "C": 0.3, "E": 2, "sigma": 0.05},
-            FedAvg(0.5, 2, 0.4, Clip(0.3), sigma=0.05),
+            fedavg(0.5, 2, 0.4, clip(0.3), sigma=0.05),
         ),
         "dp-fedavg-two-sided": (
             {"eta_l": 0.5, "eta_g": 0.9, "c": 0.3, "Q": 3, "sigma": 0.0, "cohort": 2.0},
             two_sided(0.5, 0.9, 3, 0.3, cohort=Cohort("fixed", 2)),
         ),
-        "dp-scaffnew": ({"eta": 0.5, "p": 0.25, "C": 0.3, "sigma": 0.05}, ScaffNew(0.5, 0.25, 0.3, 0.05)),
+        "dp-scaffnew": (scaffnew, Simulation(DPScaffNew(**scaffnew))),
         "dp-scaffold": (
             {"eta_l": 0.5, "eta_g": 0.9, "K": 2, "C": 0.7, "sigma_g": 2.0},
             scaffold(0.5, 0.9, 2, gradient=records),
         ),
-        "fedavg": ({"eta": 0.5, "E": 2}, FedAvg(0.5, 2)),
+        "fedavg": ({"eta": 0.5, "E": 2}, fedavg(0.5, 2)),
     }
     for name, (parameters, algorithm) in direct.items():
         config = {

@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import FedAvg, Run, simulate
+from dpfl_theory.algorithms import Run, simulate
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.algorithms.observables import Observable
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, server_noise
 from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
 from dpfl_theory.problems.quadratic import Quadratic
 from dpfl_theory.validation import Context
@@ -33,6 +33,7 @@ NOISE = (
     f"only (zero-out). With q = {CERTIFIED_Q:g} the claims of Figures 2 to 4 get the same verdicts (full profile)."
 )
 METHODS = {"clip": "Clip", "normalise": "Norm"}
+ALGORITHMS = {"clip": DPFedAvg, "normalise": DPNormFedAvg}
 INITIALISATIONS = ("I1", "I2")
 THRESHOLDS = (100.0, 50.0, 40.0)
 BOTH = ("suboptimality", "snr")
@@ -90,13 +91,8 @@ def run(
     progress: Callable[[float], None] | None = None,
 ) -> Run:
     """One run of Algorithm 1 with every round kept; both methods of one (seed, instance) share their noise."""
-    algorithm = FedAvg(
-        local_step=step,
-        local_steps=LOCAL_STEPS,
-        bounding=bounding_of(method, threshold),
-        sigma=sigma(threshold) if isinstance(threshold, float) else [sigma(c) for c in threshold],
-        noise="average",
-    )
+    noise = sigma(threshold) if isinstance(threshold, float) else [sigma(c) for c in threshold]
+    algorithm = ALGORITHMS[method](eta=step, E=LOCAL_STEPS, C=threshold, sigma=noise).replaced(noise=server_noise)
     start = appendix_f_start(problem, initialisation, seed + instance)
     return simulate(
         algorithm,

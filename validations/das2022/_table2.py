@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, FedAvg, Run, Schedule, ServerMomentum, simulate
+from dpfl_theory.algorithms import Cohort, Run, Schedule, simulate
 from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.bounding import bounding_of
 from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.algorithms.observables import Observable
+from dpfl_theory.descriptions.averaging import with_momentum
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
@@ -39,6 +40,7 @@ relative to C, as on FMNIST."""
 MOST_CLIENTS = 3000  # the paper's number for FMNIST
 AVERAGED = 5  # the last rounds, over which the accuracy is averaged
 METHODS = {"none": "FedAvg, not private", "clip": "clipping", "normalise": "normalisation"}
+ALGORITHMS = {"none": FedAvg, "clip": DPFedAvg, "normalise": DPNormFedAvg}
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,23 +116,18 @@ def run(
     if method != "none":
         threshold = np.array([c.threshold for c in flat], dtype=float)
         sigma = threshold * [data.sigma(rounds, c.epsilon or math.inf) for c in flat]
-        private = {"bounding": bounding_of(method, threshold.tolist()), "sigma": sigma}
-    fedavg = FedAvg(
-        Schedule(step, DECAY),
-        LOCAL_STEPS,
-        Schedule([0.5 * s for s in step], DECAY),
-        cohort=Cohort("fixed", data.cohort),
-        noise="per-client",
-        **private,
-    )
+        private = {"C": threshold.tolist(), "sigma": sigma}
+    own, server = Schedule(step, DECAY), Schedule([0.5 * s for s in step], DECAY)
+    algorithm = with_momentum(ALGORITHMS[method])(eta=own, beta=server, E=LOCAL_STEPS, momentum=MOMENTUM, **private)
     observe = [accuracy(data.test, "test"), accuracy(data.validation, "validation")]
     if not every_round:
         observe = [_late(o, rounds) for o in observe]
     return simulate(
-        ServerMomentum(fedavg, MOMENTUM),
+        algorithm,
         data.problem,
         rounds,
         len(flat),
+        cohort=Cohort("fixed", data.cohort),
         seed=seed,
         observe=observe,
         series=True,

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Run, ScaffNew, Simulation, simulate
+from dpfl_theory.algorithms import Run, Simulation, simulate
 from dpfl_theory.algorithms.base import Algorithm
+from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.kernels import threads
 from dpfl_theory.privacy import calibrate, get
@@ -161,7 +162,10 @@ class Grid:
             )
             rounds = iterations // int(tau)
         else:
-            algorithm = ScaffNew(step=s.step, probability=1.0 / tau, threshold=self.threshold, sigma=sigma)
+            values = {"eta": s.step, "p": 1.0 / tau, "sigma": sigma}
+            clipped = self.threshold is not None
+            run = DPScaffNew(**values, C=self.threshold) if clipped else UnclippedScaffNew(**values)
+            algorithm = Simulation(run)
             rounds = iterations
         return simulate(
             algorithm,

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import alpha_norm_ec, simulate
+from dpfl_theory.algorithms import Simulation, simulate
 from dpfl_theory.core.formula import terms_at
+from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.report import style
 from dpfl_theory.statements import get
 from dpfl_theory.validation import Context
@@ -96,14 +97,15 @@ def compare(
     most = largest_residual(task)
     start = task.starts(1, 0)[0]
     flat = [case for case in cases for _ in range(replicates)]
+    algorithm = InformedNormEC(
+        gamma=[step(task, case) for case in flat],
+        alpha=[case.alpha * task.scale for case in flat],
+        beta=[case.beta * task.scale for case in flat],
+        sigma=noise,
+        memory=[1.0 - case.residual / most for case in flat],
+    )
     run = simulate(
-        alpha_norm_ec(
-            [step(task, case) for case in flat],
-            [case.alpha * task.scale for case in flat],
-            [case.beta * task.scale for case in flat],
-            sigma=noise,
-            memory=[1.0 - case.residual / most for case in flat],
-        ),
+        Simulation(algorithm),
         task.problem,
         setting.ROUNDS,
         len(flat),

@@ -16,16 +16,14 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms import (
-    DPSGD,
     Algorithm,
     FullGradient,
     Gradient,
     RecordGradient,
-    SmoothedNormalise,
-    alpha_norm_ec,
-    clip21,
+    Simulation,
 )
 from dpfl_theory.algorithms.hyperparameters import to_json
+from dpfl_theory.descriptions.error_feedback import Clip21, DPNormSGD, ErrorFeedback, NormEC
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Array, Problem
@@ -133,10 +131,13 @@ def algorithm(task: Task, method: str, beta: Any, alpha: Any, step: Any, noise: 
     beta, alpha, gamma = (np.asarray(x, dtype=float) for x in (beta, alpha, step))
     tau, smoothing = to_json(beta * scale), to_json(alpha * scale)
     if method == "clip21":
-        return clip21(to_json(gamma / L), tau, sigma=to_json(noise * beta * scale), gradient=task.gradient)
+        clipped = Clip21(gamma=to_json(gamma / L), tau=tau, sigma=to_json(noise * beta * scale))
+        return Simulation(clipped, gradient=task.gradient)
     if method == "dp-sgd":  # beta times the normalised gradient: beta only scales the step
         spread = noise / task.problem.n**0.5
-        return DPSGD(to_json(gamma * beta * scale / L), SmoothedNormalise(smoothing), spread, gradient=task.gradient)
+        plain = DPNormSGD(gamma=to_json(gamma * beta * scale / L), alpha=smoothing, sigma=spread)
+        return Simulation(plain, gradient=task.gradient)
     server = method == "ec-server"
     natural = scale if server else 1.0
-    return alpha_norm_ec(to_json(gamma * natural / L), smoothing, tau, server, sigma=noise, gradient=task.gradient)
+    run = NormEC(gamma=to_json(gamma * natural / L), alpha=smoothing, beta=tau, sigma=noise)
+    return Simulation(run if server else run.replaced(direction=ErrorFeedback.direction), gradient=task.gradient)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.descriptions.averaging import over_cohort
 from dpfl_theory.lazy import numpy as np
 
 __all__ = [
@@ -18,17 +19,10 @@ __all__ = [
     "added",
     "by_records",
     "gaussian",
-    "over_cohort",
     "scaled",
 ]
 
 Part = Callable[..., Any]
-
-
-def over_cohort(a: Any, o: Any, members: Any) -> Any:
-    """Division by |S|."""
-    size = o.count(members)
-    return o.when(size > 0, lambda: size, lambda: 1)
 
 
 def by_records(a: Any, o: Any, i: Any, members: Any) -> Any:

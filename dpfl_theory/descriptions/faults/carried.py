@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpfl_theory.core.algorithm import Fault, fault, with_number
-from dpfl_theory.descriptions.faults.averaging import Part, over_cohort, scaled
+from dpfl_theory.descriptions.averaging import over_cohort
+from dpfl_theory.descriptions.faults.averaging import Part, scaled
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["CARRIED", "LEARNED", "LEARNS"]

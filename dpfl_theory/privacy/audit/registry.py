@@ -1,68 +1,48 @@
 """The audited algorithms, and the mechanisms that they are compared with. **One line adds an algorithm.**
 
-The line is an entry of `AUDITS` below, or of a dictionary of that name in the algorithm's own module: modules of
-dpfl_theory.algorithms are scanned. They are below this layer, so their entries are plain data, the keywords of `Audit`:
-
-    AUDITS = {"mine, full": {"algorithm": Mine(step=0.5, threshold=1.0, sigma=1.0),
-                             "mechanism": {"algorithm": "dp-fedavg", "clients": 3, "noise_multiplier": 3.0}}}
-
-The mechanism is the accountant's description of the algorithm (`dpfl_theory.privacy.mechanisms`). The audit is compared
-with its certified upper limit. A test (tests/laws/test_privacy_audit.py) runs every line, and fails for an algorithm
-with noise that has no line.
+The line is an entry of `AUDITS` below. For a described algorithm it has values, cohorts and canaries: mechanism and
+noise follow from the description. The audit is compared with the mechanism's certified upper limit. A test
+(tests/laws/test_privacy_audit.py) runs every line, and fails for an algorithm with noise that has no line.
 """
 
 from __future__ import annotations
 
 import functools
-import importlib
 import math
-import pkgutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from dpfl_theory import algorithms
-from dpfl_theory.algorithms import (
-    DPSGD,
-    Clip,
-    Cohort,
-    FedAvg,
-    ModelClippedFedAvg,
-    RecordGradient,
-    ScaffNew,
-    Scaffold,
-    SmoothedNormalise,
-    TwoSidedFedAvg,
-    alpha_norm_ec,
-    clip21,
-)
+from dpfl_theory import descriptions
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.bounding import Normalise
+from dpfl_theory.core.algorithm import Setting
+from dpfl_theory.descriptions.averaging import SERVER_NOISE
+from dpfl_theory.descriptions.error_feedback import DPNormSGD, ErrorFeedback
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
-from dpfl_theory.errors import InputError
+from dpfl_theory.descriptions.two_step_sizes import ModelClippedFedAvg
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.privacy.audit.canaries import Canary, canary
 from dpfl_theory.privacy.audit.run import AuditResult, audit
-from dpfl_theory.privacy.audit.view import Messages, scaffnew_messages
+from dpfl_theory.privacy.audit.view import Messages, control_variates, scaffnew_messages
 from dpfl_theory.privacy.events import Release, simplified
 from dpfl_theory.privacy.mechanisms import Mechanism, get
 from dpfl_theory.privacy.pld import epsilon_high
 from dpfl_theory.privacy.tails import FullParticipation
 
-__all__ = ["AUDITS", "Audit", "audits"]
+__all__ = ["AUDITS", "Audit", "described"]
 
 
 @dataclass(frozen=True)
 class Audit:
-    """An algorithm and the mechanism that describes it for accountants.
+    """An algorithm and the mechanism that describes it for accountants, with its rounds (1 where it gives none).
 
-    mechanism: with its rounds (1 where it gives none), or its parameters as a mapping with ``algorithm``, its name;
     clients, dimension: of the canaries;  canaries: keywords of `canary`, one dictionary for each, each run with all
     ``families`` of problems (quadratics have no records);  messages: for the server's view.
     """
 
     algorithm: Algorithm
-    mechanism: Mechanism | Mapping[str, Any]
+    mechanism: Mechanism
     clients: int = 3
     dimension: int = 2
     canaries: tuple[Mapping[str, Any], ...] = field(default_factory=lambda: ({},))
@@ -71,10 +51,7 @@ class Audit:
 
     def mechanism_with_rounds(self) -> Mechanism:
         """The mechanism, with a number of rounds."""
-        mechanism = self.mechanism
-        if not isinstance(mechanism, Mechanism):
-            mechanism = get(mechanism["algorithm"])(**{k: v for k, v in mechanism.items() if k != "algorithm"})
-        return mechanism if mechanism.rounds is not None else mechanism.with_(rounds=1)
+        return self.mechanism if self.mechanism.rounds is not None else self.mechanism.with_(rounds=1)
 
     def claimed(self, delta: float) -> tuple[float, float | None]:
         """The certified epsilon at this delta, and mu where the mechanism is Gaussian."""
@@ -128,137 +105,135 @@ class Audit:
         ]
 
 
+def described(
+    name: str,
+    noise_multiplier: float,
+    values: Mapping[str, Any],
+    *,
+    cohort: Cohort | None = None,
+    relation: str = "",
+    view: str = "third-party",
+    rounds: int = 1,
+    server_noise: bool | None = None,
+    claim: str = "",
+    parts: Mapping[str, Callable[..., Any]] | None = None,
+    messages: Callable[[Any], Messages] | None = None,
+    **canaries: Any,
+) -> Audit:
+    """The audit of a described algorithm: its mechanism, and the noise of this multiplier under the relation.
+
+    server_noise: whether the server adds the noise, as the description says by default;  claim: the name of another
+    algorithm that has the same releases;  parts: those of the round that are replaced;  messages: from the run, how the
+    server recovers them.
+
+    >>> values = {"eta": 0.5, "beta": 0.5, "E": 1, "C": 1.0}
+    >>> found = described("dp-fedavg", 1.5, values, cohort=Cohort("poisson", 1.5))
+    >>> found.algorithm.run.sigma, found.mechanism.noise
+    (1.0, 'average')
+    """
+    kind, clients, drawn = descriptions.get(name), canaries.get("clients", 3), cohort or Cohort()
+    run: Any = kind(**values)
+    setting = Setting(clients, drawn.size, drawn.scheme, relation or kind.relations[0], view, rounds)
+    claimed = descriptions.get(claim or name)
+    releases = claimed(**{a: getattr(run, a, None) for a in claimed.parameters}).releases(setting)
+    if server_noise is not None:
+        releases |= {"noise": "average" if server_noise else "per-client"}
+    mechanism = get(claim or name)(**releases, noise_multiplier=noise_multiplier)
+    noise = kind.noise_parameter()
+    level = getattr(run, "threshold", 1.0)
+    run = run.with_values(**{noise: mechanism.sigma(level)[noise] if noise == "sigma" else noise_multiplier})
+    if server_noise:
+        run = run.replaced(**next(one.parts for one in kind.readings if one.name == SERVER_NOISE))
+    elif server_noise is None:
+        run = run.under(setting)
+    run = run.replaced(**(parts or {}))
+    return Audit(Simulation(run, drawn), mechanism, messages=messages and messages(run), **canaries)
+
+
 _LATE: Any = ({}, {"timing": "late"})
 _SHORT: Any = ({}, {"pull": 0.01})  # a short update is normalised to the same length
 _REPLACE: Any = ({"relation": "replace"},)
 # ScaffNew's control variates turn the message a little; against this pull the effect is negligible
 _HARD: Any = {"pull": 1e6}
-
-_clip = functools.partial(FedAvg, bounding=Clip(1.0))
-_normalise = functools.partial(FedAvg, bounding=Normalise(1.0))
-_average: Any = {"cohort": Cohort("poisson", 1.5), "noise": "average"}
-_client: Any = {"cohort": Cohort("poisson", 1.5), "noise": "per-client"}
-_fixed: Any = {"cohort": Cohort("fixed", 2), "noise": "average"}
-
-_all = functools.partial(get("dp-fedavg"), clients=3)
-_some = functools.partial(_all, cohort=1.5, sampling="poisson", noise="average", noise_multiplier=1.0)
-_scaffnew = functools.partial(get(DPScaffNew.name), relation="replace")
+_POISSON, _FIXED, _DRAWS = Cohort("poisson", 1.5), Cohort("fixed", 2), Cohort("with-replacement", 2)
 
 
-def _controls(previous: Any, after: Any) -> Any:
-    """SCAFFOLD's clients' messages at K = 1, up to the step size: the new control variate is the noisy gradient."""
-    return after.c_i
+def _fedavg(name: str, noise_multiplier: float, steps: int = 1, move: float = 0.5, **keywords: Any) -> Audit:
+    values = {"eta": 0.5, "beta": move, "E": steps, "C": 1.0}
+    return described(name, noise_multiplier, values, **keywords)
 
 
-def _records(**keywords: Any) -> Audit:
+_clip, _normalise = functools.partial(_fedavg, "dp-fedavg"), functools.partial(_fedavg, "dp-normfedavg")
+
+
+def _two_sided(noise_multiplier: float, move: float, steps: int = 1, **keywords: Any) -> Audit:
+    values = {"eta_l": 0.5, "eta_g": move, "Q": steps, "c": 1.0}
+    return described("dp-fedavg-two-sided", noise_multiplier, values, **keywords)
+
+
+def _scaffnew(noise_multiplier: float, probability: float, **keywords: Any) -> Audit:
+    return described(DPScaffNew.name, noise_multiplier, {"eta": 0.5, "p": probability, "C": 1.0}, **keywords)
+
+
+def _records(name: str, **keywords: Any) -> Audit:
     """An audit of record-level privacy: every user has one record, which may be replaced."""
-    described = {
-        "users": 3,
-        "records": 1,
-        "user_rate": 1.0,
-        "record_rate": 1.0,
-        "noise_multiplier": 1.0,
-        "local_steps": 1,
-    }
-    keywords["mechanism"] = {**described, **keywords["mechanism"]}
-    return Audit(**keywords, canaries=_REPLACE, families=("huber",))
+    values = {"eta_l": 0.5, "eta_g": 1.0, "K": 1, "C": 1.0, "s": 1.0}
+    if name == "dp-sgd-record":
+        values = {"eta": 0.5, "C": 1.0, "s": 1.0}
+    return described(name, 1.0, values, canaries=_REPLACE, families=("huber",), **keywords)
 
 
-_ERROR_FEEDBACK: Any = {"clients": 3, "view": "third-party", "rounds": 2}
-_noisy = RecordGradient(threshold=1.0, noise_multiplier=1.0)
+_all = functools.partial(get("dp-fedavg"), clients=3, noise_multiplier=1.0)
 
-# Three clients, C = 1. FedAvg's noise multiplier is r sigma/C (zero-out) or r sigma/(2C) (replace); ScaffNew's is
-# sigma/(2C) for the server, since a constant client is zero-out in its first message only: afterwards it sends its
-# control variate. One round of ScaffNew is one of FedAvg for the third party. What is certified for clients' noise
-# under Poisson sampling and for fixed cohorts is not attained by canaries, whose other clients send nothing.
+# Three clients, C = 1. A constant client is zero-out in ScaffNew's first message only: afterwards it sends its control
+# variate. One round of ScaffNew is one of FedAvg for the third party. What is certified for clients' noise under
+# Poisson sampling and for fixed cohorts is not attained by canaries, whose other clients send nothing.
 AUDITS: dict[str, Audit] = {
-    "FedAvg, clip, average": Audit(_clip(0.5, sigma=1 / 3, noise="average"), _all(noise_multiplier=1.0)),
-    "FedAvg, clip, client": Audit(_clip(0.5, 3, 0.8, sigma=1 / 3), _all(noise_multiplier=1.0)),
-    "FedAvg, clip, replace": Audit(
-        _clip(0.5, 2, sigma=2 / 3, noise="average"), _all(noise_multiplier=1.0, relation="replace"), canaries=_REPLACE
+    "FedAvg, clip, average": _clip(1.0, server_noise=True),
+    "FedAvg, clip, client": _clip(1.0, 3, 0.8),
+    "FedAvg, clip, replace": _clip(1.0, 2, relation="replace", server_noise=True, canaries=_REPLACE),
+    "FedAvg, clip, 3 rounds": _clip(1.8, 3, rounds=3, server_noise=True, canaries=_LATE),
+    "FedAvg, normalise, average": _normalise(1.0, 2, 0.3, server_noise=True, canaries=_SHORT),
+    "FedAvg, normalise, client": _normalise(1.0, canaries=_SHORT),
+    "FedAvg, normalise, client, 2 rounds": _normalise(1.5, 1, 0.7, rounds=2, canaries=_LATE),
+    "FedAvg, clip, Poisson": _clip(1.0, cohort=_POISSON),
+    "FedAvg, clip, Poisson, 3 rounds": _clip(1.0, cohort=_POISSON, rounds=3),
+    "FedAvg, normalise, Poisson": _normalise(1.0, 3, cohort=_POISSON),
+    "FedAvg, clip, client, Poisson": _clip(1.0, cohort=_POISSON, server_noise=False),
+    "FedAvg, clip, fixed": _clip(1.0, cohort=_FIXED, server_noise=True),
+    "ScaffNew, third party": _scaffnew(1.0, 1.0, claim="dp-fedavg-two-sided", canaries=(_HARD,)),
+    "ScaffNew, server, coin": _scaffnew(
+        1.25, 0.5, relation="replace", rounds=3, canaries=({**_HARD, **_REPLACE[0]},), messages=scaffnew_messages
     ),
-    "FedAvg, clip, 3 rounds": Audit(
-        _clip(0.5, 3, sigma=0.6, noise="average"), _all(noise_multiplier=1.8, rounds=3), canaries=_LATE
-    ),
-    "FedAvg, normalise, average": Audit(
-        _normalise(0.5, 2, 0.3, sigma=1 / 3, noise="average"), _all(noise_multiplier=1.0), canaries=_SHORT
-    ),
-    "FedAvg, normalise, client": Audit(_normalise(0.5, sigma=1 / 3), _all(noise_multiplier=1.0), canaries=_SHORT),
-    "FedAvg, normalise, client, 2 rounds": Audit(
-        _normalise(0.5, 1, 0.7, sigma=0.5), _all(noise_multiplier=1.5, rounds=2), canaries=_LATE
-    ),
-    "FedAvg, clip, Poisson": Audit(_clip(0.5, sigma=2 / 3, **_average), _some()),
-    "FedAvg, clip, Poisson, 3 rounds": Audit(_clip(0.5, sigma=2 / 3, **_average), _some(rounds=3)),
-    "FedAvg, normalise, Poisson": Audit(_normalise(0.5, 3, sigma=2 / 3, **_average), _some()),
-    "FedAvg, clip, client, Poisson": Audit(_clip(0.5, sigma=2 / 3, **_client), _some(noise="per-client")),
-    "FedAvg, clip, fixed": Audit(
-        _clip(0.5, sigma=0.5, **_fixed), _all(cohort=2, sampling="fixed", noise="average", noise_multiplier=1.0)
-    ),
-    "ScaffNew, third party": Audit(
-        ScaffNew(0.5, 1.0, 1.0, math.sqrt(1 / 3)), _all(noise_multiplier=1.0), canaries=(_HARD,)
-    ),
-    "ScaffNew, server, coin": Audit(
-        ScaffNew(0.5, 0.5, 1.0, 2.5),
-        _scaffnew(noise_multiplier=1.25, communication_probability=0.5, rounds=3),
-        canaries=({**_HARD, **_REPLACE[0]},),
-        messages=scaffnew_messages,
-    ),
-    "ScaffNew, server, 2 rounds": Audit(
-        ScaffNew(0.5, 1.0, 1.0, 2.0),
-        _scaffnew(noise_multiplier=1.0, communication_probability=1.0, rounds=2),
+    "ScaffNew, server, 2 rounds": _scaffnew(
+        1.0,
+        1.0,
+        relation="replace",
+        rounds=2,
         canaries=(_HARD, {**_HARD, "timing": "late"}),
         messages=scaffnew_messages,
     ),
-    "TwoSidedFedAvg": Audit(TwoSidedFedAvg(0.5, 0.7, 2, 1.0, math.sqrt(1 / 3)), _all(noise_multiplier=1.0)),
-    "TwoSidedFedAvg, 3 rounds": Audit(
-        TwoSidedFedAvg(0.5, 1.0, 3, 1.0, math.sqrt(1.08)), _all(noise_multiplier=1.8, rounds=3), canaries=_LATE
+    "TwoSidedFedAvg": _two_sided(1.0, 0.7, 2),
+    "TwoSidedFedAvg, 3 rounds": _two_sided(1.8, 1.0, 3, rounds=3, canaries=_LATE),
+    "TwoSidedFedAvg, fixed": _two_sided(1.0, 1.0, cohort=_FIXED),
+    "TwoSidedFedAvg, with replacement": _two_sided(1.0, 1.0, cohort=_DRAWS),
+    "TwoSidedFedAvg, records": _records("dp-fedavg-record"),
+    "FedAvg, models clipped": Audit(
+        Simulation(ModelClippedFedAvg(eta_l=0.5, Q=2, c=1.0, sigma=math.sqrt(1 / 3))), _all()
     ),
-    "TwoSidedFedAvg, fixed": Audit(
-        TwoSidedFedAvg(0.5, 1.0, 1, 1.0, math.sqrt(1 / 2), Cohort("fixed", 2)),
-        _all(cohort=2, sampling="fixed", noise="average", noise_multiplier=1.0),
+    "DP-SGD, smoothed normalisation, Poisson": Audit(
+        Simulation(DPNormSGD(gamma=0.5, alpha=0.1, sigma=2 / 3), _POISSON),
+        _all(cohort=1.5, sampling="poisson", noise="average", rounds=2),
     ),
-    "TwoSidedFedAvg, with replacement": Audit(
-        TwoSidedFedAvg(0.5, 1.0, 1, 1.0, math.sqrt(1 / 2), Cohort("with-replacement", 2)),
-        _all(cohort=2, sampling="with-replacement", noise="average", noise_multiplier=1.0),
+    "DP-SGD, records": _records("dp-sgd-record", claim="dp-fedavg-record"),
+    "EF21, Clip21, 2 rounds": described("dp-clip21", 1.5, {"gamma": 0.5, "tau": 1.0}, rounds=2),
+    "EF21, alpha-NormEC, 2 rounds": described(
+        "dp-norm-ec",
+        1.5,
+        {"gamma": 0.5, "beta": 0.4, "alpha": 0.1},
+        rounds=2,
+        parts={"direction": ErrorFeedback.direction},  # a step of known length hides the estimate
     ),
-    "TwoSidedFedAvg, records": _records(
-        algorithm=TwoSidedFedAvg(0.5, gradient=_noisy), mechanism={"algorithm": "dp-fedavg-record"}
-    ),
-    "ModelClippedFedAvg": Audit(ModelClippedFedAvg(0.5, 1.0, 2, math.sqrt(1 / 3)), _all(noise_multiplier=1.0)),
-    "DPSGD, clip": Audit(DPSGD(0.5, Clip(1.0), 1 / 3), _all(noise_multiplier=1.0)),
-    "DPSGD, smoothed normalisation, Poisson": Audit(
-        DPSGD(0.5, SmoothedNormalise(0.1), 2 / 3, Cohort("poisson", 1.5)), _some(rounds=2)
-    ),
-    "EF21, Clip21, 2 rounds": Audit(
-        clip21(0.5, 1.0, sigma=1.5), {**_ERROR_FEEDBACK, "algorithm": "dp-clip21", "noise_multiplier": 1.5}
-    ),
-    "EF21, alpha-NormEC, 2 rounds": Audit(
-        alpha_norm_ec(0.5, 0.1, 0.4, server_normalisation=False, sigma=1.5),
-        {**_ERROR_FEEDBACK, "algorithm": "dp-norm-ec", "noise_multiplier": 1.5},
-    ),
-    "Scaffold, third party": _records(
-        algorithm=Scaffold(0.5, gradient=_noisy), mechanism={"algorithm": "dp-fedavg-record"}
-    ),
-    "Scaffold, server, 2 rounds": _records(
-        algorithm=Scaffold(0.5, gradient=_noisy),
-        mechanism={"algorithm": "dp-scaffold", "view": "server", "rounds": 2},
-        messages=_controls,
-    ),
+    "Scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
+    "Scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
 }
-
-
-@functools.cache
-def audits() -> dict[str, Audit]:
-    """All audits by name: those above, and those that modules of dpfl_theory.algorithms declare.
-
-    >>> "FedAvg, clip, average" in audits()
-    True
-    """
-    found = dict(AUDITS)
-    for info in pkgutil.iter_modules(algorithms.__path__):
-        declared = getattr(importlib.import_module(f"{algorithms.__name__}.{info.name}"), "AUDITS", {})
-        for name, keywords in declared.items():
-            if name in found:
-                raise InputError(f"two audits are called {name!r}: give each its own name")
-            found[name] = Audit(**keywords)
-    return found

@@ -92,10 +92,11 @@ def audit(
     Raises InputError for counts that are not whole, too few replicates, parameters outside their range, or a canary
     whose problems differ in size.
 
-    >>> from dpfl_theory.algorithms import Clip, FedAvg
+    >>> from dpfl_theory.algorithms.batched import Simulation
+    >>> from dpfl_theory.descriptions import get
     >>> from dpfl_theory.privacy.audit import canary
-    >>> algorithm = FedAvg(0.5, bounding=Clip(1.0), sigma=1.0)  # 3 clients: noise multiplier 3
-    >>> found = audit(algorithm, canary(clients=3), delta=0.01, replicates=100_000, claimed=0.57)
+    >>> run = get("dp-fedavg")(eta=0.5, beta=0.5, E=1, C=1.0, sigma=1.0)  # 3 clients: noise multiplier 3
+    >>> found = audit(Simulation(run), canary(clients=3), delta=0.01, replicates=100_000, claimed=0.57)
     >>> found.verdict, 0.3 < found.epsilon_low < 0.57
     ('consistent', True)
     """

@@ -22,16 +22,37 @@ from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.privacy.audit.canaries import Canary
 from dpfl_theory.problems.base import Array, Kernels, Problem
 
-__all__ = ["LikelihoodRatio", "Linear", "Messages", "Score", "features", "fitted", "fixed_scores", "scaffnew_messages"]
+__all__ = [
+    "LikelihoodRatio",
+    "Linear",
+    "Messages",
+    "Score",
+    "control_variates",
+    "features",
+    "fitted",
+    "fixed_scores",
+    "scaffnew_messages",
+]
 
 Messages = Callable[[Any, Any], Any]
 """(state before, state after) -> each client's message in that round, (n, S, d), zero where nothing was sent, with the
 sign of ``w_k - w_{k+1}``."""
 
 
-def scaffnew_messages(previous: Any, after: Any) -> Any:
+def scaffnew_messages(run: Any) -> Messages:
     """ScaffNew's clients' messages, from their control variates ``h_i' = h_i + (p/eta)(mean - sent_i)``: (n, S, d)."""
-    return previous.weight[None, :, None] * (after.h_i - previous.h_i) - (after.x - previous.x)[None]
+    weight = run.step / run.probability
+
+    def messages(previous: Any, after: Any) -> Any:
+        (_, h), (_, moved) = previous.inner, after.inner
+        return weight * (moved - h) - (after.w - previous.w)[None]
+
+    return messages
+
+
+def control_variates(run: Any) -> Messages:
+    """SCAFFOLD's clients' messages at K = 1, up to the step size: the new control variate is the noisy gradient."""
+    return lambda previous, after: after.inner[1]
 
 
 def features(

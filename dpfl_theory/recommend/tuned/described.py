@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.base import Algorithm as Simulation
-from dpfl_theory.algorithms.batched import simulation
+from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
@@ -88,4 +87,4 @@ class Described(Tuned):
         return self.kind.from_symbols(replicates)
 
     def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
-        return simulation(self.configured(replicates).under(self.setting(1)), self.cohort)
+        return Simulation(self.configured(replicates).under(self.setting(1)), self.cohort)

@@ -45,23 +45,19 @@ def starting_point(problem: Problem, distance: float, seed: int = 0) -> Array:
 
 
 def _run(
-    problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], bounding: str, start: Array
+    problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], name: str, start: Array
 ) -> Experiment:
     """Algorithm 1 with these values of the symbols; the noise has Theorem 3's variance."""
-    from dpfl_theory.algorithms import FedAvg
-    from dpfl_theory.algorithms.bounding import bounding_of
-    from dpfl_theory.algorithms.travel_bound import fedavg_reach
+    from dpfl_theory.algorithms import Simulation
+    from dpfl_theory.descriptions import get
+    from dpfl_theory.descriptions.fedavg import server_noise
+    from dpfl_theory.statements.travel_bound import fedavg_reach
 
-    rounds = round(values["K"])
-    cohort = _cohort(instance)
-    algorithm = FedAvg(
-        local_step=values["eta"],
-        local_steps=int(values["E"]),
-        bounding=bounding_of(bounding, values["C"]),
-        cohort=cohort,
-        sigma=math.sqrt(completed((THEOREM3,), values)["noise_variance"]),
-        noise=instance.get("noise", "per-client"),
-    )
+    rounds, sigma = round(values["K"]), math.sqrt(completed((THEOREM3,), values)["noise_variance"])
+    run = get(name)(eta=values["eta"], E=int(values["E"]), C=values["C"], sigma=sigma)
+    if instance.get("noise") == "average":
+        run = run.replaced(noise=server_noise)
+    algorithm = Simulation(run, _cohort(instance))
     reach = fedavg_reach(algorithm, problem, rounds, start)
     notes = {} if "limit" not in instance else {"share that the limit drops, rho E/alpha": _dropped(values)}
     return Experiment(
@@ -127,7 +123,7 @@ def _threshold_per_step(problem: Problem, instance: Mapping[str, Any]) -> float:
     return float(instance["margin"]) * 4.0 * math.sqrt(c.L_max * float(c.delta_i_star.max()))
 
 
-def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], name: str) -> Experiment:
     """An experiment for a statement with the constant alpha: Theorem 4, its asymptotic forms, and the second parts of
     Theorems 6 and 7.
 
@@ -141,10 +137,10 @@ def alpha_form_experiment(statement: Statement, instance: Mapping[str, Any], bou
     C_hat = problem.constants.G_max if lipschitz else _threshold_per_step(problem, instance)
     values = _symbols(problem, instance, start, C_hat)
     values["alpha"] = float(instance["alpha"])
-    return _run(problem, instance, completed((statement,), values), bounding, start)
+    return _run(problem, instance, completed((statement,), values), name, start)
 
 
-def general_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+def general_experiment(statement: Statement, instance: Mapping[str, Any], name: str) -> Experiment:
     """An experiment for the first parts of Theorems 6 and 7, where K and gamma are free.
 
     instance: as for the alpha form, with ``step`` (eta L, below 1/2) in place of alpha.
@@ -153,15 +149,15 @@ def general_experiment(statement: Statement, instance: Mapping[str, Any], boundi
     start = _start(problem, instance)
     values = _symbols(problem, instance, start, _threshold_per_step(problem, instance))
     values["eta"] = float(instance["step"]) / values["L"]
-    return _run(problem, instance, completed((statement,), values), bounding, start)
+    return _run(problem, instance, completed((statement,), values), name, start)
 
 
-def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], name: str) -> Experiment:
     """As `general_experiment`, for clients ``(L/2)||w - m_i||^2 + b_i`` whose updates are never as long as C, and
     cohorts of exactly r of n clients, so that the mean gap is known: with s = (1 - eta L)^E, ``w_{k+1} - w* = s (w_k -
     w*) + (1 - s)(mean of the cohort's m_i - w*) - eta zeta_k``. The cohort's mean has the variance of the m_i, 2
     Delta/L, times (n - r)/(r (n - 1))."""
-    found = general_experiment(statement, instance, bounding)
+    found = general_experiment(statement, instance, name)
     v = found.values
     s, noise = (1.0 - v["eta"] * v["L"]) ** v["E"], (v["eta"] * v["C"] * v["rho"]) ** 2 * v["K"]
     drawn = 2.0 * v["Delta"] / v["L"] * (v["n"] - v["r"]) / (v["r"] * max(v["n"] - 1.0, 1.0))
@@ -172,7 +168,7 @@ def isotropic_experiment(statement: Statement, instance: Mapping[str, Any], boun
     return replace(found, known={"unclipped-gap": gap, "clipped-length": 0.0, "unclipped-heterogeneity": v["Delta"]})
 
 
-def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+def step_experiment(statement: Statement, instance: Mapping[str, Any], name: str) -> Experiment:
     """An experiment for a step of the proofs of Theorems 6 and 7, where eta is any step size that the step allows.
 
     instance: as for `general_experiment`; nothing is prescribed.
@@ -181,14 +177,15 @@ def step_experiment(statement: Statement, instance: Mapping[str, Any], bounding:
     start = _start(problem, instance)
     values = _symbols(problem, instance, start, _threshold_per_step(problem, instance))
     values["eta"] = float(instance["step"]) / values["L"]
-    return _run(problem, instance, values, bounding, start)
+    return _run(problem, instance, values, name, start)
 
 
 def runs(
-    bounding: str,
+    name: str,
     found: Mapping[str, Mapping[str, Any]],
     verdict: str = "holds",
     experiment: Callable[[Statement, Mapping[str, Any], str], Experiment] = alpha_form_experiment,
 ) -> tuple[Check, ...]:
-    """A Monte-Carlo check of the statement on each named instance, with the verdict that it is known to give."""
-    return checks("monte-carlo", lambda statement, i: experiment(statement, i, bounding), found, verdict)
+    """A Monte-Carlo check of the statement on each named instance, for runs of the algorithm of this name, with the
+    verdict that it is known to give."""
+    return checks("monte-carlo", lambda statement, i: experiment(statement, i, name), found, verdict)

@@ -123,10 +123,10 @@ _NEAR = ("99/100",)
 """Two hundred clients with one function whose update is just longer than C: for long local phases (35) fails."""
 
 
-def checks(bounding: str, samplings: tuple[str, ...] = ("independent", "fixed")) -> tuple[Check, ...]:
+def checks(algorithm: str, samplings: tuple[str, ...] = ("independent", "fixed")) -> tuple[Check, ...]:
     """The round for several lengths, samplings, E and eta L, with the verdicts that they are known to give."""
     found = []
-    for lengths in _CLIP if bounding == "clip" else (*_NORMALISE, _IDENTICAL):
+    for lengths in _CLIP if algorithm == "dp-fedavg" else (*_NORMALISE, _IDENTICAL):
         for sampling in samplings:
             for E, product in _STEPS:
                 name = f"one round, {sampling}, r = 1, C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"

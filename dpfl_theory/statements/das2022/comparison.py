@@ -91,7 +91,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     """
     import numpy as np
 
-    found = step_experiment(statement, instance, "normalise")
+    found = step_experiment(statement, instance, "dp-normfedavg")
     constants, reach = found.problem.constants, found.reach
     assert reach is not None
     assert constants.w_star is not None
@@ -181,13 +181,13 @@ def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
 
 def _both(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's runs of both methods, with the same noise."""
-    found = alpha_form_experiment(theorem4.A, instance, "normalise")
-    return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "clip"))
+    found = alpha_form_experiment(theorem4.A, instance, "dp-normfedavg")
+    return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "dp-fedavg"))
 
 
 def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's run of normalisation."""
-    return alpha_form_experiment(theorem4.B, instance, "normalise")
+    return alpha_form_experiment(theorem4.B, instance, "dp-normfedavg")
 
 
 SECTION: Statement = Statement(

@@ -31,11 +31,11 @@ _WHERE = "Appendix C.1, proof of Theorem 6"
 def _runs(found: Mapping[str, instances.Instance] = steps.STEP, **outside: instances.Instance) -> tuple[Check, ...]:
     """Runs, and instances just outside the named hypotheses and smoothness."""
     beyond = {**outside, **corners.OUTSIDE_SMOOTH}
-    return (*runs("clip", found, experiment=step_experiment), *_outside(beyond))
+    return (*runs("dp-fedavg", found, experiment=step_experiment), *_outside(beyond))
 
 
 def _outside(found: Mapping[str, instances.Instance]) -> tuple[Check, ...]:
-    return runs("clip", found, "not-applicable", step_experiment)
+    return runs("dp-fedavg", found, "not-applicable", step_experiment)
 
 
 def _eq18_sides(s: Symbols) -> Sides:

@@ -175,7 +175,7 @@ EQ35: Statement = Statement(
             {**exact.EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
         ),
         *rounds.outside("1/2", 1, "independent"),
-        *rounds.checks("clip", ("independent",)),
+        *rounds.checks("dp-fedavg", ("independent",)),
         *rounds.SHORT_PHASES,
         *rounds.near_threshold("independent"),
     ),
@@ -270,10 +270,10 @@ EQ36: Statement = Statement(
     sides=_eq36_sides,
     checks=(
         Check("algebra", "(34) over the rounds", _summed),
-        *rounds.checks("clip", ("fixed",)),
+        *rounds.checks("dp-fedavg", ("fixed",)),
         *rounds.outside("1/2", 1, "fixed"),
-        *runs("clip", steps.RECURSION, experiment=step_experiment),
-        *runs("clip", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
+        *runs("dp-fedavg", steps.RECURSION, experiment=step_experiment),
+        *runs("dp-fedavg", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq35",),
     typos=(
@@ -299,8 +299,8 @@ EQ37: Statement = Statement(
     checks=(
         Check("algebra", "(36) at the prescribed eta", _step_substituted),
         Check("algebra", "is Theorem 6's first display", _theorem6),
-        *runs("clip", steps.SUBSTITUTED, experiment=general_experiment),
-        *runs("clip", _OUTSIDE_GENERAL, "not-applicable", general_experiment),
+        *runs("dp-fedavg", steps.SUBSTITUTED, experiment=general_experiment),
+        *runs("dp-fedavg", _OUTSIDE_GENERAL, "not-applicable", general_experiment),
     ),
     uses=("das2022.eq36",),
 )
@@ -322,8 +322,8 @@ EQ39: Statement = Statement(
     checks=(
         Check("algebra", "(37) at the prescribed K", _rounds_substituted),
         Check("algebra", "the brace 3/2", _three_halves, part=_BRACE),
-        *runs("clip", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
-        *runs("clip", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
+        *runs("dp-fedavg", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
+        *runs("dp-fedavg", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
     ),
     uses=("das2022.eq37",),
 )

@@ -28,7 +28,7 @@ _WHERE = "Appendix D.1, proof of Theorem 7"
 
 
 def _runs(found: Mapping[str, instances.Instance], verdict: str = "holds") -> tuple[Check, ...]:
-    return runs("normalise", found, verdict, step_experiment)
+    return runs("dp-normfedavg", found, verdict, step_experiment)
 
 
 def _clipped(s: Symbols) -> Any:

@@ -68,7 +68,7 @@ def _printed(
     equation: str,
     name: str,
     expectation: str,
-    bounding: str,
+    algorithm: str,
     finite: Statement,
     repaired: str,
     more: str = "",
@@ -91,9 +91,9 @@ def _printed(
             agreeing_prescriptions(finite, lambda s: {}, "nothing replaced", expected="violated"),
             _bound_with_printed_rounds(finite),
             *_emptiness(expectation),
-            *runs(bounding, instances.ASYMPTOTIC),
-            *runs(bounding, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-            *runs(bounding, instances.ASYMPTOTIC_E, "violated"),
+            *runs(algorithm, instances.ASYMPTOTIC),
+            *runs(algorithm, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+            *runs(algorithm, instances.ASYMPTOTIC_E, "violated"),
         ),
         smoke=smoke,
         expected="violated",
@@ -126,7 +126,7 @@ def _printed(
     )
 
 
-def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, bounding: str) -> Statement:
+def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, algorithm: str) -> Statement:
     return replace(
         printed,
         id=id_,
@@ -141,10 +141,10 @@ def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str,
             limit(finite),
             agreeing_prescriptions(finite, lambda s: {}, "nothing replaced"),
             *_emptiness(expectation),
-            *runs(bounding, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
-            *runs(bounding, corners.ASYMPTOTIC_INDEPENDENT),
-            *runs(bounding, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-            *runs(bounding, corners.APART if bounding == "normalise" else {}, "not-applicable"),
+            *runs(algorithm, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
+            *runs(algorithm, corners.ASYMPTOTIC_INDEPENDENT),
+            *runs(algorithm, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+            *runs(algorithm, corners.APART if algorithm == "dp-normfedavg" else {}, "not-applicable"),
         ),
         expected="holds",
         erratum=None,
@@ -158,7 +158,7 @@ EQ4 = _printed(
     "4",
     "DP-FedAvg with clipping",
     "E_gap",
-    "clip",
+    "dp-fedavg",
     theorem4.A,
     "das2022.eq4.repaired",
     smoke=("nearly linear objective, E = 2",),
@@ -168,7 +168,7 @@ EQ5 = _printed(
     "5",
     "DP-NormFedAvg",
     "E_weighted_gap",
-    "normalise",
+    "dp-normfedavg",
     theorem4.B,
     "das2022.eq5.repaired",
     more=(
@@ -185,6 +185,6 @@ EQ5 = _printed(
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", "clip"),
-    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", "normalise"),
+    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", "dp-fedavg"),
+    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", "dp-normfedavg"),
 )

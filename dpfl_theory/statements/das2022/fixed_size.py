@@ -111,7 +111,7 @@ EQ35: Statement = _read(
             {**exact.EQUAL, "E": [4], "sampling": "fixed", "stated": _MIXED}, "not-applicable",
         ),
         *rounds.outside("1/2", 1, "fixed"),
-        *rounds.checks("clip", ("fixed",)),
+        *rounds.checks("dp-fedavg", ("fixed",)),
         *rounds.near_threshold("fixed"),
     ),
 )  # fmt: skip
@@ -121,13 +121,13 @@ EQ47: Statement = _read(
     ("das2022.eq46", "das2022.eq12.fixed-size"),
     (
         *_algebra(eq47.EQ47),
-        *rounds.checks("normalise", ("fixed",)),
+        *rounds.checks("dp-normfedavg", ("fixed",)),
         *runs(
-            "normalise",
+            "dp-normfedavg",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
-        *runs("normalise", _OUTSIDE_NORM, "not-applicable", general_experiment),
+        *runs("dp-normfedavg", _OUTSIDE_NORM, "not-applicable", general_experiment),
     ),
 )
 THEOREM7: Statement = _read(
@@ -137,11 +137,11 @@ THEOREM7: Statement = _read(
     (
         *_algebra(theorem7.GENERAL),
         *runs(
-            "normalise",
+            "dp-normfedavg",
             {**instances.sampled(instances.GENERAL_NORM, "fixed"), **_exactly(instances.GENERAL_INDEPENDENT)},
             experiment=general_experiment,
         ),
-        *runs("normalise", {**_OUTSIDE_NORM, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
+        *runs("dp-normfedavg", {**_OUTSIDE_NORM, **corners.OUTSIDE_RATIO}, "not-applicable", general_experiment),
     ),
 )
 THEOREM7_ALPHA: Statement = _read(
@@ -151,11 +151,11 @@ THEOREM7_ALPHA: Statement = _read(
     (
         *_algebra(theorem7.ALPHA),
         *runs(
-            "normalise",
+            "dp-normfedavg",
             {**instances.sampled(instances.ALPHA_NORM, "fixed"), **_exactly(instances.ALPHA_INDEPENDENT)},
         ),
-        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
-        *runs("normalise", corners.OUTSIDE_FINITE, "not-applicable"),
+        *runs("dp-normfedavg", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
+        *runs("dp-normfedavg", corners.OUTSIDE_FINITE, "not-applicable"),
     ),
 )
 THEOREM4B: Statement = _read(
@@ -165,14 +165,14 @@ THEOREM4B: Statement = _read(
     (
         *_algebra(theorem4.B),
         *runs(
-            "normalise",
+            "dp-normfedavg",
             {
                 **instances.sampled(instances.LIPSCHITZ, "fixed"),
                 **_exactly({**instances.INDEPENDENT, **corners.IN_RANGE}),
             },
         ),
-        *runs("normalise", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-        *runs("normalise", corners.APART, "not-applicable"),
+        *runs("dp-normfedavg", {**_OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+        *runs("dp-normfedavg", corners.APART, "not-applicable"),
     ),
 )
 

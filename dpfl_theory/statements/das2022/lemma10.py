@@ -134,8 +134,8 @@ LEMMA10: Statement = Statement(
         Check("algebra", "equivalent to co-coercivity", _cocoercivity),
         Check("exact", "equality on a quadratic", _convex_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}),
         *checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
-        *runs("clip", steps.SLACK_STEP, experiment=step_experiment),
-        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        *runs("dp-fedavg", steps.SLACK_STEP, experiment=step_experiment),
+        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     remark=Remark(
         "If f_i were only L-smooth, as the lemma's own words have it, then it would fail at every step size. The "
@@ -163,8 +163,8 @@ SMOOTH_ALONE: Statement = replace(
             Check("worst-case", name, one_step, i, "violated" if i["class"] == "non-convex" else "holds")
             for name, i in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs("clip", steps.SLACK_STEP, experiment=step_experiment),
-        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        *runs("dp-fedavg", steps.SLACK_STEP, experiment=step_experiment),
+        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     smoke=("non-convex, eta L = 1",),
     expected="violated",

@@ -139,8 +139,8 @@ LEMMA8: Statement = Statement(
         *checks("worst-case", _lemma8, grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
         *outside(local_phase, "1/2"),
-        *runs("clip", steps.STEP, experiment=step_experiment),
-        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        *runs("dp-fedavg", steps.STEP, experiment=step_experiment),
+        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq51",),
 )

@@ -52,9 +52,9 @@ def _second_conclusion(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _experiment(statement: Statement, instance: Mapping[str, Any], bounding: str) -> Experiment:
+def _experiment(statement: Statement, instance: Mapping[str, Any], algorithm: str) -> Experiment:
     """The whole local phase, tau = E."""
-    found = step_experiment(statement, instance, bounding)
+    found = step_experiment(statement, instance, algorithm)
     return replace(found, values={**found.values, "tau": found.values["E"]})
 
 
@@ -154,8 +154,8 @@ LEMMA9: Statement = Statement(
             },
         ),
         *outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
-        *runs("clip", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
-        *runs("clip", OUTSIDE_SMOOTH, "not-applicable", _experiment),
+        *runs("dp-fedavg", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
+        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", _experiment),
     ),
     smoke=("conclusion 2, convex, tau = 1, eta L = 1", "quadratics, the gap falls by 19% a round, eta L = 0.05"),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),

@@ -102,9 +102,11 @@ A: Statement = Statement(
     checks=(
         specialises(theorem6.ALPHA, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
         agreeing_prescriptions(theorem6.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
-        *runs("clip", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}),
-        *runs("clip", corners.INSIDE_RATIO),
-        *runs("clip", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+        *runs("dp-fedavg", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}),
+        *runs("dp-fedavg", corners.INSIDE_RATIO),
+        *runs(
+            "dp-fedavg", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
+        ),
     ),
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
@@ -150,10 +152,12 @@ B: Statement = Statement(
         specialises(theorem7.ALPHA, _unclipped(_WEIGHTED), "C_hat = G"),
         agreeing_prescriptions(theorem7.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
         diverging("E_weighted_gap", "E_weighted_Delta"),
-        *runs("normalise", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
-        *runs("normalise", corners.INSIDE_RATIO),
-        *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-        *runs("normalise", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
+        *runs("dp-normfedavg", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
+        *runs("dp-normfedavg", corners.INSIDE_RATIO),
+        *runs(
+            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
+        ),
+        *runs("dp-normfedavg", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
     ),
     smoke=("units", "shared minimiser, full participation"),
     expected="violated",
@@ -221,11 +225,13 @@ B_REPAIRED: Statement = replace(
     checks=(
         specialises(theorem7.ALPHA_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
         *runs(
-            "normalise",
+            "dp-normfedavg",
             {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT, **corners.IN_RANGE},
         ),
-        *runs("normalise", corners.INSIDE_RATIO),
-        *runs("normalise", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+        *runs("dp-normfedavg", corners.INSIDE_RATIO),
+        *runs(
+            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
+        ),
     ),
     smoke=("unequal clients, full participation", "unequal clients, independent r = 10"),
     expected="holds",

@@ -108,13 +108,13 @@ GENERAL: Statement = Statement(
         Check("algebra", "the condition on K is eta L < 1/2", _step_limit, part=_CONDITION),
         Check("algebra", "from (34), over the rounds", _summed),
         *runs(
-            "clip",
+            "dp-fedavg",
             {**instances.GENERAL_CLIP, **corners.LONG_PHASE, **corners.GENERAL_CLIP_TIGHT, **corners.NOISE_LEADS},
             experiment=general_experiment,
         ),
-        *runs("clip", corners.ISOTROPIC, experiment=isotropic_experiment),
-        *runs("clip", corners.INSIDE_RATIO, experiment=general_experiment),
-        *runs("clip", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
+        *runs("dp-fedavg", corners.ISOTROPIC, experiment=isotropic_experiment),
+        *runs("dp-fedavg", corners.INSIDE_RATIO, experiment=general_experiment),
+        *runs("dp-fedavg", {**instances.APPENDIX_F, **corners.OUTSIDE_GENERAL}, "not-applicable", general_experiment),
     ),
     smoke=(
         "Huber, shared minimiser, full participation, eta L = 0.3",
@@ -153,8 +153,8 @@ ALPHA: Statement = Statement(
         Check("algebra", "eta is that of the general form", _same_step, part=_STEP),
         *independent.checks("1/4", True),
         *rounds.groups("two hundred", 100, ((1, "1/4"), (2, "1/8"), (4, "1/16"))),
-        *runs("clip", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
-        *runs("clip", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
+        *runs("dp-fedavg", {**instances.ALPHA_CLIP, **corners.ALPHA_CLIP_TIGHT, **corners.INSIDE_RATIO}),
+        *runs("dp-fedavg", {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_THRESHOLD}, "not-applicable"),
     ),
     uses=("das2022.theorem6", "das2022.eq39"),
 )

@@ -20,6 +20,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
@@ -200,12 +201,11 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 
 def _algorithm(name: str, eta: float, tau: int, T: int, C: float, sigma: float) -> tuple[Algorithm, int]:
-    from dpfl_theory.algorithms import ScaffNew, Simulation
+    from dpfl_theory.algorithms import Simulation
 
     if name == "dp-scaffnew":
-        return ScaffNew(eta, 1.0 / tau, C, sigma), T
-    run = DPTwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=tau, c=C, sigma=sigma)
-    return Simulation(run), T // tau
+        return Simulation(DPScaffNew(eta=eta, p=1.0 / tau, C=C, sigma=sigma)), T
+    return Simulation(DPTwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=tau, c=C, sigma=sigma)), T // tau
 
 
 def compared(

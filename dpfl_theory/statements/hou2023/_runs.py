@@ -18,7 +18,7 @@ from typing import Any
 from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
+from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -77,7 +77,7 @@ def iterated(
     (Fraction(4, 1), Fraction(0, 1))
     """
     world = Quadratics(q, [-s for s in shifts] if shifts else [0] * len(q), {"noise": variance})
-    algorithm = DPScaffNew(eta=eta, p=p, sigma=1)  # messages without a threshold
+    algorithm = UnclippedScaffNew(eta=eta, p=p, sigma=1)
     if gain is not None:
         algorithm = algorithm.replaced(gain=lambda a, o: gain)
     points = tuple(map(Vector, x))
@@ -203,7 +203,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Algorithm 2 without clipping on an instance of `run_of`, from h_0 = 0."""
     import numpy as np
 
-    from dpfl_theory.algorithms import ScaffNew
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -228,7 +228,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         "delta": delta,
         "psi_0": problem.n * float(np.sum((start - c.w_star) ** 2)) + (eta / p) ** 2 * float(np.sum(h_star**2)),
     }
-    algorithm = ScaffNew(eta, p, None, math.sqrt(_variance(values)))
+    algorithm = Simulation(UnclippedScaffNew(eta=eta, p=p, sigma=math.sqrt(_variance(values))))
     replicates = int(instance.get("replicates", 2048))
     return Experiment(problem, algorithm, T, start, values, replicates, Reach.anywhere(problem))
 

@@ -96,8 +96,8 @@ def _fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]
 def _silent(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run without noise: only the coins are drawn, and nothing at all for p = 1."""
     found = experiment(statement, instance)
-    silent = replace(found.algorithm, sigma=0.0)  # type: ignore[type-var]
-    return replace(found, algorithm=silent, random=found.values["p"] < 1)
+    noisy: Any = found.algorithm
+    return replace(found, algorithm=noisy.with_values(sigma=0.0), random=found.values["p"] < 1)
 
 
 def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

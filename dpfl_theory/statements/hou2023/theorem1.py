@@ -9,6 +9,7 @@ from typing import Any
 
 from dpfl_theory.core import Check, Experiment, Outcome, Remark, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
+from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import lemma1
@@ -168,8 +169,12 @@ def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 
 def _clipped(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of `experiment` with clipping in force, C = 1."""
+    from dpfl_theory.algorithms import Simulation
+
     found = experiment(statement, instance)
-    return replace(found, algorithm=replace(found.algorithm, threshold=1.0))  # type: ignore[type-var]
+    unclipped: Any = found.algorithm
+    run = DPScaffNew(**vars(unclipped.run), threshold=1.0)
+    return replace(found, algorithm=Simulation(run))
 
 
 _NO_INSTANCE = (

@@ -208,9 +208,7 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     if best is not None:
         values["eta"] = min(values["eta"], best(values))
     local_step = values["eta"] / (K * eta_g)
-    steps = DPScaffold(
-        eta_l=local_step, eta_g=eta_g, K=K, C=threshold, s=instance["share"], sigma_g=instance["sigma"]
-    )
+    steps = DPScaffold(eta_l=local_step, eta_g=eta_g, K=K, C=threshold, s=instance["share"], sigma_g=instance["sigma"])
     warm = steps.replaced(warm_members=all_users).with_values(warm_start=1)
     algorithm = Simulation(warm, Cohort("fixed", size) if size < problem.n else Cohort())
     return Experiment(

@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Experiment, Statement
-from dpfl_theory.descriptions.error_feedback import Clip21
+from dpfl_theory.descriptions.error_feedback import Clip21, InformedClip21
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import run_round
@@ -103,7 +103,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     engine."""
     import numpy as np
 
-    from dpfl_theory.algorithms import clip21
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
@@ -120,15 +120,14 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     factors = np.minimum(1.0, tau / np.where(lengths > 0.0, lengths, tau))
     estimate = (instance["share"] * gradients + factors[:, None] * missing).mean(axis=0)
     mean = gradients.mean(axis=0)
-    algorithm = clip21(gamma, tau, memory=instance["share"])
-    own = algorithm.describe()
+    run = InformedClip21(gamma=gamma, tau=tau, sigma=0.0, memory=instance["share"])
     values = {
         "gap": gap,
-        "gamma": own["step"],
-        "tau": own["threshold"],
-        "sigma": own["sigma"],
+        "gamma": run.step,
+        "tau": run.threshold,
+        "sigma": run.sigma,
         "R": R,
-        "residual_0": abs(1.0 - own["memory"]) * float(np.linalg.norm(gradients, axis=1).max()),
+        "residual_0": abs(1.0 - run.memory) * float(np.linalg.norm(gradients, axis=1).max()),
         "L": c.L_f,
         "L_max": c.L_max,
         "K": float(instance["K"]),
@@ -137,7 +136,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         "error": float(np.linalg.norm(estimate - mean)),
     }
     rounds = int(instance["K"]) + 1
-    return Experiment(problem, algorithm, rounds, start, values, reach=Reach.anywhere(problem), random=False)
+    return Experiment(problem, Simulation(run), rounds, start, values, reach=Reach.anywhere(problem), random=False)
 
 
 def _stated(run: Mapping[str, Any], *named: str) -> dict[str, dict[str, Any]]:

@@ -12,10 +12,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Experiment, Statement, checks
+from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.problems import make
 
 if TYPE_CHECKING:
-    from dpfl_theory.algorithms.ef21 import EF21
     from dpfl_theory.problems.base import Array, Problem
 
 __all__ = [
@@ -58,9 +58,9 @@ def _share(R: float, first: float) -> float:
     return 1.0 + R / first if first < R else 1.0 - R / first
 
 
-def measured(problem: Problem, algorithm: EF21, start: Array, K: int) -> dict[str, float]:
+def measured(problem: Problem, run: InformedNormEC, start: Array, K: int) -> dict[str, float]:
     """The symbols of K + 1 rounds, with the values of the problem and the algorithm, and the largest first residual."""
-    c, own = problem.constants, algorithm.describe()
+    c, own = problem.constants, {p.symbol: getattr(run, attribute) for attribute, p in run.parameters.items()}
     values = {
         "gap": problem.value(start) - c.f_star,
         "K": float(K),
@@ -68,9 +68,9 @@ def measured(problem: Problem, algorithm: EF21, start: Array, K: int) -> dict[st
         "L_max": c.L_max,
         "n": float(problem.n),
         "d": float(problem.d),
-        "residual_0": abs(1.0 - own["memory"]) * _first(problem, start),
+        "residual_0": abs(1.0 - own.pop("memory")) * _first(problem, start),
     }
-    return {**values, "gamma": own["step"], **{name: own[name] for name in ("alpha", "beta", "sigma")}}
+    return {**values, **own}
 
 
 def _run_of(
@@ -86,14 +86,14 @@ def _run_of(
     **more: float,
 ) -> Experiment:
     """``more``: symbols that a run does not determine, R among them."""
-    from dpfl_theory.algorithms import alpha_norm_ec
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
 
     K, deviation = int(instance["K"]), float(instance["sigma"] if sigma is None else sigma)
-    algorithm = alpha_norm_ec(gamma, alpha, beta, sigma=deviation, memory=share)
-    values = {**measured(problem, algorithm, start, K), **more}
+    run = InformedNormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=deviation, memory=share)
+    values = {**measured(problem, run, start, K), **more}
     replicates, reach = int(instance.get("replicates", 2048)), Reach.anywhere(problem)
-    return Experiment(problem, algorithm, K + 1, start, values, replicates, reach, random=deviation > 0.0)
+    return Experiment(problem, Simulation(run), K + 1, start, values, replicates, reach, random=deviation > 0.0)
 
 
 def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:

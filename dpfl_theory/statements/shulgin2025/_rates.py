@@ -139,7 +139,7 @@ def _least(run: Experiment) -> Any:
 def without_noise(run: Experiment) -> Experiment:
     """The same steps, and messages that the server receives without noise."""
     known: Any = run.algorithm
-    return replace(run, algorithm=replace(known, sigma=0.0), random=False)
+    return replace(run, algorithm=known.with_values(sigma=0.0), random=False)
 
 
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:

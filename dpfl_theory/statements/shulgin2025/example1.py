@@ -11,6 +11,7 @@ from typing import Any
 from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.check_inputs import Case, Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.descriptions.error_feedback import DPNormSGD
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -139,14 +140,13 @@ def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; a loop over numbers computes it."""
     import numpy as np
 
-    from dpfl_theory.algorithms import DPSGD
-    from dpfl_theory.algorithms.bounding import SmoothedNormalise
+    from dpfl_theory.algorithms import Simulation
     from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems.quadratic import from_matrices
 
     L, m, alpha = 2.0, 1.5, float(Fraction(instance["alpha"]))
     problem = from_matrices(np.full((3, 1, 1), L), np.array([[m], [m], [-2 * m]]), "shulgin2025 Example 1")
-    algorithm = DPSGD(instance["gamma"], SmoothedNormalise(alpha))
+    algorithm = Simulation(DPNormSGD(gamma=instance["gamma"], alpha=alpha, sigma=0.0))
     values = {"m": m, "L": L, "alpha": alpha, "gamma": float(instance["gamma"])}
     reach, K, x = Reach.anywhere(problem), int(instance["K"]), 10 * m
     for _k in range(K):

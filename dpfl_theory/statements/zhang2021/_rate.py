@@ -183,8 +183,7 @@ def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 3.1's run with the threshold Q G, which no update exceeds, and the noise of the repaired Theorem 3.2.
 
     instance: as `_runs.simulated`; epsilon, delta; c_prime, over G, where it is not 1."""
-    from dpfl_theory.algorithms import Clip
-    from dpfl_theory.algorithms.travel_bound import fedavg_reach
+    from dpfl_theory.statements.travel_bound import fedavg_reach
 
     found = simulated(repaired_limits)(statement, instance)
     G, v = found.problem.constants.G_max, dict(found.values)
@@ -192,7 +191,8 @@ def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     values = {**v, "G": G, "c_prime": c_prime, "epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
     noise, of = prescription_of(theorem3_2.REPAIRED)["noise_variance"], {**values, "c": v["eta_l"] * v["Q"] * c_prime}
     deviation = math.sqrt(evaluate(noise, of)) / v["eta_l"] / math.sqrt(v["P"])  # of the average, over eta_l
-    algorithm: Any = replace(found.algorithm, bounding=Clip(v["Q"] * c_prime), sigma=deviation)  # type: ignore[type-var]
+    before: Any = found.algorithm
+    algorithm = replace(before, run=before.run.with_values(threshold=v["Q"] * c_prime, sigma=deviation))
     reach = fedavg_reach(algorithm, found.problem, found.rounds, found.start)
     return replace(found, algorithm=algorithm, values=values, reach=reach, random=True)
 

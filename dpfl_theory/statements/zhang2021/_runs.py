@@ -144,8 +144,10 @@ def problem_of(described: Mapping[str, Any]) -> Problem:
 def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
     """The experiment of a Monte-Carlo check: Algorithm 3 with full local gradients, clipped updates and privacy noise.
 
-    `FedAvg` with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the average
-    is Algorithm 3. instance: problem; P; Q; T; sampling, ``anew`` for P draws with replacement, each of them a run;
+    dp-fedavg with the step sizes eta_l and eta_g eta_l, threshold c/eta_l and noise sigma/(eta_l sqrt(P)) on the
+    average is Algorithm 3.
+
+    instance: problem; P; Q; T; sampling, ``anew`` for P draws with replacement, each of them a run;
     ``eta Q L`` (eta_l QL); ``product``, the share of the largest product eta_g eta_l that is allowed; c over the median
     length of the first updates; sigma over c; distance from x*, or the start; sigma_g where it is known better than
     `sigma_global` says; smoothness: the symbol L over the largest constant of the clients.
@@ -154,9 +156,10 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
     def build(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         import numpy as np
 
-        from dpfl_theory.algorithms import Clip, Cohort, FedAvg
-        from dpfl_theory.algorithms.travel_bound import fedavg_reach
+        from dpfl_theory.algorithms import Cohort, Simulation
+        from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
         from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
+        from dpfl_theory.statements.travel_bound import fedavg_reach
 
         problem = problem_of(instance["problem"])
         constants, P, Q, T = problem.constants, int(instance["P"]), int(instance["Q"]), int(instance["T"])
@@ -178,7 +181,8 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         cohort = Cohort() if problem.n == P else Cohort("fixed", P)
         if instance.get("sampling") == "anew":  # full gradients: two runs of one client are the same
             cohort = Cohort("with-replacement", P)
-        algorithm = FedAvg(eta, Q, eta_g * eta, Clip(C), cohort, sigma / math.sqrt(P), "average")
+        run = DPFedAvg(eta=eta, E=Q, beta=eta_g * eta, C=C, sigma=sigma / math.sqrt(P)).replaced(noise=server_noise)
+        algorithm = Simulation(run, cohort)
         values = {
             **unit,
             "L": L * float(instance.get("smoothness", 1.0)),

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache, lru_cache
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import create_model
 
 from dpfl_theory.algorithms.base import Algorithm as Simulation
 from dpfl_theory.core.algorithm import Algorithm
-from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.core.parameter import Meaning, Parameter
 from dpfl_theory.descriptions.user_files import from_handle, handle
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
@@ -46,10 +46,10 @@ class Described(Hyper):
         return as_plain(self.hyperparameters(Scales(problem)))
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
-        from dpfl_theory.algorithms.batched import simulation
+        from dpfl_theory.algorithms.batched import Simulation
 
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
-        return simulation(self.kind.from_symbols(replicates), cohort)
+        return Simulation(self.kind.from_symbols(replicates), cohort)
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""
@@ -117,16 +117,19 @@ def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float |
     return _ACCOUNTS[key]
 
 
-def _field(name: str, parameter: Parameter) -> tuple[Any, Any]:
-    """The key of a parameter."""
+def _field(parameter: Parameter) -> tuple[Any, Any]:
+    """The key of a parameter, with its meaning as metadata."""
+    values, default, without = TYPES[parameter.kind] | None, None, ""
     if parameter.default is None:
-        return NonNegative | None, described_field(f"{parameter.text}; from privacy.epsilon, else none", None)
-    if parameter.scale is None:
+        without = "; from privacy.epsilon, else none"
+    elif parameter.scale is not None:
+        times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
+        without = f"; {times}{parameter.scale.text} without it"
+    else:
+        values = TYPES[parameter.kind]
         default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
-        return TYPES[parameter.kind], described_field(parameter.text, default)
-    times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
-    text = f"{parameter.text}; {times}{parameter.scale.text} without it"
-    return TYPES[parameter.kind] | None, described_field(text, None)
+    meaning = Meaning(f"{parameter.meaning}{without}", parameter.unit)
+    return Annotated[values, meaning], described_field(f"{parameter.text}{without}", default)
 
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
@@ -139,7 +142,7 @@ def model(kind: Any) -> type[Hyper]:
     """The table of an algorithm in a configuration."""
     bases = (DescribedPrivate if kind.protects else Described, *((Among,) if kind.samplings else ()))
     fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
-    fields |= {p.symbol: _field(name, p) for name, p in kind.parameters.items()}
+    fields |= {p.symbol: _field(p) for p in kind.parameters.values()}
     made: Any = create_model(kind.__name__, __base__=bases, __doc__=kind.__doc__, **fields)
     made.kind, made.source = kind, kind.source
     made.shared = tuple(p.symbol for p in kind.parameters.values() if p.shared)

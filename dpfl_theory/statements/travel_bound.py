@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from dpfl_theory.algorithms.bounding import Clip, Normalise
-from dpfl_theory.algorithms.fedavg import FedAvg
+from dpfl_theory.algorithms import Simulation
 from dpfl_theory.algorithms.observables import Reach
+from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
 from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["FAILURE", "fedavg_reach"]
@@ -21,26 +21,25 @@ FAILURE = 1e-30
 """The probability that a run leaves its reach. The mean beyond it, some 1e-30 of the range, is far below rounding."""
 
 
-def fedavg_reach(algorithm: FedAvg, problem: Problem, rounds: int, start: Array) -> Reach | None:
+def fedavg_reach(algorithm: Simulation, problem: Problem, rounds: int, start: Array) -> Reach | None:
     """The `Reach` of a run with constant step sizes and one hyper-parameter set for all replicates; None where no bound
     holds (updates without a threshold, schedules, or no minimiser)."""
     w_star = problem.constants.w_star
-    step, global_step = algorithm.local_step, algorithm.global_step
-    beta = step if global_step is None else global_step
-    if w_star is None or not isinstance(algorithm.bounding, (Clip, Normalise)):
+    run, cohort = algorithm.run.with_defaults(), algorithm.cohort
+    if w_star is None or not isinstance(run, DPFedAvg):
         return None
-    numbers = (step, beta, algorithm.bounding.threshold, algorithm.sigma)
+    numbers = (run.local_step, run.global_step, run.threshold, run.sigma)
     if not all(isinstance(v, (int, float)) for v in numbers):
         return None
-    eta, beta, C, sigma = (float(v) for v in numbers)  # type: ignore[arg-type]
-    n, r = problem.n, algorithm.cohort.divisor(problem.n)
+    eta, beta, C, sigma = (float(v) for v in numbers)
+    n, r = problem.n, cohort.divisor(problem.n)
     log = math.log(4.0 / FAILURE)
     participations = rounds * r
-    if algorithm.cohort.scheme == "poisson" and r < n:
+    if cohort.scheme == "poisson" and r < n:
         participations += log / 3.0 + math.sqrt((log / 3.0) ** 2 + 2.0 * participations * log)
         participations = min(participations, float(rounds * n))
-    variance = sigma**2 * (participations / r if algorithm.noise == "per-client" else rounds)
+    variance = sigma**2 * (rounds if type(run).noise is server_noise else participations / r)
     noise = math.sqrt(variance * (problem.d + 2.0 * math.sqrt(problem.d * log) + 2.0 * log))
     radius = float(np.linalg.norm(start - w_star)) + beta * (C * participations / r + noise)
     at_star = np.linalg.norm(problem.gradients_at_star, axis=1)
-    return Reach(radius, problem.constants, at_star, C, eta, algorithm.local_steps)
+    return Reach(radius, problem.constants, at_star, C, eta, run.local_steps)
