@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from two_steps import two_sided
+from simulations import two_sided
 
 from dpfl_theory.algorithms import Simulation, simulate
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
