@@ -10,9 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.algorithms import Cohort
-from dpfl_theory.algorithms.base import Context, Round
-from dpfl_theory.algorithms.scaffold import Scaffold, ScaffoldState
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.validation import Context as Profile
 

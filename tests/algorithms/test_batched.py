@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import itertools
 import sys
 from collections.abc import Iterator
 from dataclasses import replace

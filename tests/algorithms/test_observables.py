@@ -20,14 +20,11 @@ from dpfl_theory.algorithms import (
     Cohort,
     FedAvg,
     NoisyGradient,
-    Scaffold,
     Schedule,
     Simulation,
     simulate,
 )
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
-from dpfl_theory.algorithms.scaffold import WarmPoints
 from dpfl_theory.descriptions.error_feedback import InformedNormEC, NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError

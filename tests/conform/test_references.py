@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from simulations import clip, fedavg, normalise
 
-from dpfl_theory.algorithms import Cohort, Scaffold, Simulation, TwoSidedFedAvg
+from dpfl_theory.algorithms import Cohort, Scaffold, Simulation
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references

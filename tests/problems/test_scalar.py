@@ -195,9 +195,7 @@ def test_the_algorithms_take_the_same_rounds(clipping: str) -> None:
         problem = LinearModel(data)
         algorithm = two_sided(float(step), local_steps=steps, gradient=RecordGradient(share=1.0, threshold=float(c)))
     else:
-        algorithm = two_sided(
-            float(step), local_steps=steps, threshold=float(c) if clipping == "difference" else None
-        )
+        algorithm = two_sided(float(step), local_steps=steps, threshold=float(c) if clipping == "difference" else None)
     run = simulate(algorithm, problem, rounds=3, replicates=13, start=start, observe=(), device="cpu")
     options = {} if clipping == "none" else {"threshold": c}
     one = clients.round_map(clipping, step=step, steps=steps, **options)

@@ -12,8 +12,6 @@ import pytest
 from two_steps import two_sided
 
 from dpfl_theory.algorithms import Simulation, simulate
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg as AlgorithmTwoSidedFedAvg
-from dpfl_theory.algorithms.scaffold import Scaffold as AlgorithmScaffold
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
 from dpfl_theory.descriptions.error_feedback import InformedClip21, InformedNormEC

@@ -14,7 +14,6 @@ import sympy as sp
 from two_steps import two_sided
 
 from dpfl_theory.algorithms import Simulation, simulate
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings

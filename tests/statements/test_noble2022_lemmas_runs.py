@@ -104,9 +104,7 @@ def test_what_only_scaffold_has_is_said() -> None:
 def test_lagging_points_set_the_control_variates() -> None:
     """Without errors c_i^0 = a_i (x^0 + offset - centre), so that one step of one user is known."""
     problem = from_matrices([[[1.0]], [[0.5]]], [[0.0], [2.0]])
-    algorithm = scaffold(
-        0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, warm_points=lagging([[1.0], [-2.0]])
-    )
+    algorithm = scaffold(0.1, 1.0, 1, gradient=NoisyGradient(0.0), warm_start=1, warm_points=lagging([[1.0], [-2.0]]))
     run = simulate(algorithm, problem, 2, 1, 0, ["scaffold-drift"], start=[3.0], device="cpu")
     own = np.array([1.0 * (3.0 + 1.0), 0.5 * (3.0 - 2.0 - 2.0)])
     steps = -0.1 * (np.array([3.0, 0.5]) - own + own.mean())
@@ -118,7 +116,6 @@ def test_lagging_points_set_the_control_variates() -> None:
 
 def uncontrolled(right: Any) -> Any:
     """DP-FedAvg: no control variates."""
-
 
     def controls(a: Any, o: Any, w: Any, c: Any, own: Any, trained: Any) -> tuple[Any, Any]:
         return (c, own) if a.is_warm(o) else Scaffold.controls(a, o, w, c, own, trained)

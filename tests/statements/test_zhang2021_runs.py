@@ -15,7 +15,7 @@ import sympy as sp
 from scipy import optimize
 from two_steps import two_sided
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.descriptions.scaffnew import ScaffNew

@@ -13,7 +13,7 @@ import pytest
 from simulations import clip, fedavg
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, Simulation, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, Simulation, simulate
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
