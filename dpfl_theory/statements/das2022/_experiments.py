@@ -186,6 +186,5 @@ def runs(
     verdict: str = "holds",
     experiment: Callable[[Statement, Mapping[str, Any], str], Experiment] = alpha_form_experiment,
 ) -> tuple[Check, ...]:
-    """A Monte-Carlo check of the statement on each named instance, for runs of the algorithm of this name, with the
-    verdict that it is known to give."""
+    """A Monte-Carlo check on each named instance: runs of the algorithm of this name, and the expected verdict."""
     return checks("monte-carlo", lambda statement, i: experiment(statement, i, name), found, verdict)
