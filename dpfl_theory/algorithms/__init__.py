@@ -6,11 +6,8 @@ from dpfl_theory.algorithms.batched import Simulation
 from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import DivergenceWarning
-from dpfl_theory.algorithms.fedavg_two_stepsizes import TwoSidedFedAvg
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
 from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
-from dpfl_theory.algorithms.model_clipping import ModelClippedFedAvg
-from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.simulate import Run, Stream, simulate
 
 __all__ = [
@@ -21,18 +18,15 @@ __all__ = [
     "DivergenceWarning",
     "FullGradient",
     "Gradient",
-    "ModelClippedFedAvg",
     "NoisyGradient",
     "Normalise",
     "RecordGradient",
     "Run",
-    "Scaffold",
     "Schedule",
     "Simulation",
     "SmoothedNormalise",
     "Stream",
     "Tabulated",
-    "TwoSidedFedAvg",
     "Unbounded",
     "WeightedAverage",
     "simulate",

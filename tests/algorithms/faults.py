@@ -55,7 +55,7 @@ def scaffnew_cases(a: Zoo) -> Cases:
 def two_sided_cases(a: Zoo) -> Cases:
     steps = {"eta_l": Schedule([0.4, 0.3, 0.2], 0.8), "eta_g": [1.5, 0.7, 1.0], "Q": 3}
     sigma = [0.1, 0.5, 0.3]
-    noisy, dense = a.NoisyGradient(0.2), ("dense",)
+    noisy = a.NoisyGradient(0.2)
     decaying, other = {"eta_l": 0.3, "eta_g": Schedule(1.5, 0.9), "Q": 2}, {"eta_l": 0.3, "eta_g": 1.5, "Q": 2}
     poisson = Cohort("poisson", 1.5)
     return [

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import play, problem_of, starting_points
-from simulations import fedavg
+from simulations import fedavg, two_sided
 from test_simulate import ALGORITHM, every_algorithm
-from two_steps import two_sided
 
 from dpfl_theory.algorithms import DivergenceWarning, FedAvg, RecordGradient, simulate
 from dpfl_theory.algorithms.divergence import FAR, NEVER

@@ -15,7 +15,7 @@ import pytest
 from oracles.compare import CPU, ENGINES, problem_of, starting_points
 from oracles.families import least_squares
 from scipy import stats
-from two_steps import model_clipped, two_sided
+from simulations import model_clipped, two_sided
 
 from dpfl_theory.algorithms import (
     Cohort,

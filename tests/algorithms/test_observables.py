@@ -14,6 +14,8 @@ from oracles.compare import ENGINES, Play, play, problem_of, starting_points
 from oracles.fedavg import bound, local_update
 from scipy import stats
 from simulations import bound_of, clip, fedavg, normalise
+from simulations import scaffold as scaffold_run
+from simulations import two_sided as two_sided_run
 
 import dpfl_theory.statements.travel_bound as reach_module
 from dpfl_theory.algorithms import (
@@ -27,6 +29,7 @@ from dpfl_theory.algorithms import (
 from dpfl_theory.algorithms.observables import Observable, Reach, catalogue, get, scaffold, two_sided
 from dpfl_theory.descriptions.error_feedback import InformedNormEC, NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.descriptions.scaffold import lagging
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem

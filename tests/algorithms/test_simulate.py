@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import ARRAY, CPU, play, problem_of, starting_points
-from simulations import clip, fedavg
+from simulations import clip, fedavg, scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     Cohort,
     RecordGradient,
-    Scaffold,
     Simulation,
-    TwoSidedFedAvg,
     WeightedAverage,
     simulate,
 )
@@ -36,9 +34,9 @@ SCAFFNEW = Simulation(DPScaffNew(eta=0.3, p=0.5, C=1.0, sigma=0.1))
 ALGORITHMS = {
     "fedavg": ALGORITHM,
     "scaffnew": SCAFFNEW,
-    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
+    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("fixed", 2)),
     "norm-ec": Simulation(NormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1)),
-    "scaffold": Scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
+    "scaffold": scaffold(0.3, 1.0, 2, Cohort("fixed", 2), RecordGradient(0.5, 1.0, 0.2), 1),
     "momentum": fedavg(0.2, sigma=0.1, momentum=0.5),
     "average": WeightedAverage(SCAFFNEW, 0.9),
 }

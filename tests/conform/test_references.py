@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg, normalise
+from simulations import clip, fedavg, normalise, scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, Scaffold, Simulation
+from dpfl_theory.algorithms import Cohort, Simulation
 from dpfl_theory.algorithms.base import Context
 from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
@@ -33,7 +33,7 @@ ALGORITHMS: dict[str, Any] = {
     "dp-fedavg-two-sided": lambda v: two_sided(
         v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
     ),
-    "scaffold": lambda v: Scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
+    "scaffold": lambda v: scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
     "scaffnew": lambda v: Simulation(ScaffNew(eta=v["eta"], p=v["p"])),
     "dp-scaffnew": lambda v: Simulation(DPScaffNew(eta=v["eta"], p=v["p"], C=v["C"], sigma=v["noise"] * v["sigma"])),
     "dp-clip21": lambda v: Simulation(Clip21(gamma=v["gamma"], tau=v["tau"], sigma=v["noise"] * v["sigma"])),

@@ -7,16 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
-from simulations import bound_of, fedavg
+from simulations import bound_of, fedavg, scaffold, two_sided
 
 from dpfl_theory import kernels
 from dpfl_theory.algorithms import (
     Cohort,
     NoisyGradient,
     RecordGradient,
-    Scaffold,
     Simulation,
-    TwoSidedFedAvg,
     WeightedAverage,
     simulate,
 )
@@ -99,11 +97,11 @@ def test_sums_of_records(gpu: Any, name: str, threshold: Any) -> None:
 
 
 NEW = {
-    "two-sided": TwoSidedFedAvg(0.3, 1.2, 2, 1.0, 0.1, Cohort("with-replacement", 4), NoisyGradient(0.1)),
-    "records": TwoSidedFedAvg(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
-    "median": TwoSidedFedAvg(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
+    "two-sided": two_sided(0.3, 1.2, 2, 1.0, 0.1, Cohort("poisson", 2), NoisyGradient(0.1)),
+    "records": two_sided(0.3, 1.2, 2, cohort=Cohort("fixed", 2), gradient=RecordGradient(0.5, 0.7, 0.3)),
+    "median": two_sided(0.3, 1.2, 2, gradient=RecordGradient(0.5, "median", 0.3)),
     "norm-ec": Simulation(InformedNormEC(gamma=0.1, alpha=0.1, beta=0.2, sigma=0.1, memory=0.5)),
-    "scaffold": Scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, Cohort("fixed", 4)),
+    "scaffold": scaffold(0.3, 1.2, 2, Cohort("fixed", 2), RecordGradient(0.5, 0.7, 0.3), 2, True),
     "average": WeightedAverage(Simulation(ScaffNew(eta=0.3, p=0.5), gradient=NoisyGradient(0.1)), 0.9),
 }
 

@@ -10,17 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import mutated
-from simulations import clip, fedavg, normalise
+from simulations import clip, fedavg, model_clipped, normalise, scaffold, two_sided
 
 from dpfl_theory.algorithms import (
     Cohort,
-    ModelClippedFedAvg,
     NoisyGradient,
     Run,
-    Scaffold,
     Schedule,
     Simulation,
-    TwoSidedFedAvg,
     WeightedAverage,
     simulate,
 )
@@ -54,16 +51,16 @@ ALGORITHMS: dict[str, Algorithm] = {
     "unbounded": fedavg(0.1, 4),
     "with replacement": fedavg(0.1, 4, cohort=Cohort("with-replacement", 2), sigma=0.1),
     "one for each replicate": fedavg([0.1, 0.2, 0.3, 0.1, 0.1], 3, bound=clip([1.0, 2.0, 0.1, 0.5, 3.0])),
-    "two-sided": TwoSidedFedAvg(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
-    "two-sided, noisy": TwoSidedFedAvg(
+    "two-sided": two_sided(0.1, 1.5, 3, threshold=0.5, sigma=0.1),
+    "two-sided, noisy": two_sided(
         0.1, 1.5, 3, threshold=0.5, sigma=0.1, cohort=Cohort("poisson", 2), gradient=NoisyGradient(0.1)
     ),
-    "model clipping": ModelClippedFedAvg(0.1, threshold=1.0, sigma=0.1),
+    "model clipping": model_clipped(0.1, threshold=1.0, sigma=0.1),
     "DP-SGD": Simulation(DPNormSGD(gamma=0.1, alpha=1.0, sigma=0.1)),
     "alpha-NormEC": Simulation(NormEC(gamma=0.1, alpha=0.5, beta=0.2, sigma=0.1)),
     "Clip21": Simulation(InformedClip21(gamma=0.1, tau=1.0, sigma=0.0, memory=0.5)),
     "ScaffNew": Simulation(DPScaffNew(eta=0.5, p=0.3, C=1.0, sigma=0.1)),
-    "SCAFFOLD": Scaffold(0.1, local_steps=3, warm_start=1),
+    "SCAFFOLD": scaffold(0.1, local_steps=3, warm_start=1),
     "momentum": fedavg(0.1, 2, momentum=0.8),
     "average": WeightedAverage(fedavg(0.1, 2, bound=clip(1.0), sigma=0.3), 0.99),
 }

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from two_steps import model_clipped, two_sided
+from simulations import model_clipped, two_sided
 
 from dpfl_theory import problems
 from dpfl_theory.algorithms import RecordGradient, simulate

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_steps import two_sided
+from simulations import two_sided
 
 from dpfl_theory.algorithms import Simulation, simulate
 from dpfl_theory.checks.worst_case import solve

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from two_steps import two_sided
+from simulations import two_sided
 
 from dpfl_theory.algorithms import Simulation, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case

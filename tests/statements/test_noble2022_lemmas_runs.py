@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from two_steps import scaffold, two_sided
+from simulations import scaffold, two_sided
 
 from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.algorithms.base import Context, Round

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg
+from simulations import clip, fedavg, two_sided
 
-from dpfl_theory.algorithms import Cohort, TwoSidedFedAvg, simulate
+from dpfl_theory.algorithms import Cohort, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Values
@@ -138,7 +138,7 @@ def test_fedavg_with_scaled_parameters_is_algorithm_3(threshold: float) -> None:
     problem = make("huber", clients=4, dimension=3, records=5, seed=3)
     eta, eta_g, Q, rounds = 0.05, 1.7, 3, 5
     start = np.full(3, 0.7)
-    two = TwoSidedFedAvg(eta, eta_g, Q, threshold=threshold * eta)
+    two = two_sided(eta, eta_g, Q, threshold=threshold * eta)
     one = fedavg(eta, Q, eta_g * eta, clip(threshold))
     ends = [simulate(a, problem, rounds, 2, 1, [], start=start, device="cpu").final for a in (two, one)]
     assert np.allclose(*ends, rtol=1e-12, atol=0)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize
-from two_steps import two_sided
+from simulations import two_sided
 
 from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.checks.settings import Settings
@@ -341,6 +341,6 @@ def test_the_local_steps_have_the_moments_of_rational_arithmetic() -> None:
         assert error < 0.03 * float(exact[symbol])
     quiet = ScalarRound({"q": q, "m": m, "x": "5/3", "Q": 6, "P": 1, "eta Q L": "1/10"}).values()
     assert float(exact["drift_square"]) > 1.5 * float(quiet["drift_square"])  # the noise has an effect
-    for other in (replace(algorithm, threshold=1.0), Simulation(ScaffNew(eta=0.1, p=0.5))):
-        with pytest.raises(InputError, match="needs the local steps of TwoSidedFedAvg without a threshold"):
+    for other in (two_sided(0.1, threshold=1.0), Simulation(ScaffNew(eta=0.1, p=0.5))):
+        with pytest.raises(InputError, match="local steps of FedAvg with two step sizes, without a threshold"):
             simulate(other, problem, 1, 1, 3, ["local-drifts"], start=start, device="cpu")

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg
+from simulations import clip, fedavg, scaffold, two_sided
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Cohort, RecordGradient, Scaffold, Simulation, simulate
+from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
@@ -153,7 +153,7 @@ def test_a_row_of_a_block_does_not_depend_on_its_place() -> None:
     for family in ("quadratic", "huber", "logistic-synthetic", "softmax-synthetic", "least-squares"):
         problem = make(family, clients=5, dimension=7)
         scaffnew = Simulation(DPScaffNew(eta=0.1, p=0.5, C=0.5, sigma=0.1))
-        for algorithm in (fedavg(0.1, 2, bound=clip(0.5), sigma=0.2), scaffnew, Scaffold(0.1)):
+        for algorithm in (fedavg(0.1, 2, bound=clip(0.5), sigma=0.2), scaffnew, scaffold(0.1)):
             block = Replicates.concatenate([Replicates(3, 8, 1)] * pack.width_of(problem))
             run_ = simulate(algorithm, problem, 60, [block], device="cpu", series=True)
             assert (run_.final == run_.final[:1]).all(), (family, algorithm)
