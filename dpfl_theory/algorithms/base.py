@@ -14,7 +14,7 @@ from dpfl_theory.algorithms.hyperparameters import fits_replicates
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Kernels, Problem
 
-__all__ = ["Algorithm", "Context", "Memoryless", "Round"]
+__all__ = ["Algorithm", "Context", "Round"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Round:
 
     * w (S, d): the server's vector before the round's update;
     * cohort (S, n): who took part (0 or 1; counts where clients are drawn with replacement);
-    * members (A, S): the numbers of the clients that were run; messages (A, S, d): what each sends, before noise;
+    * messages (n, S, d): what each client sends, before noise; those of a cohort (P, S, d) where only it is run;
     * phase: all clients' local steps from w, sampled or not, local_steps of them of size local_step (S,). Its
       ``updates()`` are (n, S, d), computed at the latest when an observable needs them;
     * threshold (S,): the clipping threshold or scaling factor;
@@ -83,7 +83,6 @@ class Round:
     local_step: Any = None
     local_steps: int | None = None
     cohort: Any = None
-    members: Any = None
     messages: Any = None
     threshold: Any = None
     signal: Any = None
@@ -135,13 +134,3 @@ class Algorithm(ABC):
         replicates."""
         for name, value in vars(self).items():
             fits_replicates(name, value, replicates)
-
-
-class Memoryless(Algorithm):
-    """An algorithm whose state is the server's vector (replicates, d) and nothing else."""
-
-    def initial_state(self, context: Context) -> Any:
-        return context.start
-
-    def server(self, state: Any) -> Any:
-        return state

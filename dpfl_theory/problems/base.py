@@ -120,16 +120,13 @@ class Constants:
 class LocalPhase(Protocol):
     """The result of E local gradient steps of every client from the replicates' common parameters.
 
-    ``norms`` (replicates, n) are the lengths of the updates ``u_i = (w - w_{i,E})/eta`` [F/X]. ``combine(weights)``
-    returns ``sum_i weights[s, i] u_i[s]`` (replicates, d) for weights (replicates, n). ``bounded_combine`` does the
-    same with each update clipped to the threshold (replicates,) or normalised to it (zero stays zero). It does not
-    form the updates where that is cheaper. ``updates()`` forms them, (n, replicates, d). ``lengths`` are the norms, the
-    same bit for bit with and without a tape. ``only(weights)`` is the phase of the clients that have a weight: what it
-    gives for the others has no meaning.
+    ``lengths`` (replicates, n) are those of the updates ``u_i = (w - w_{i,E})/eta`` [F/X], the same bit for bit with a
+    tape and without. ``combine(weights)`` returns ``sum_i weights[s, i] u_i[s]`` (replicates, d) for weights
+    (replicates, n). ``bounded_combine`` does the same with each update clipped to the threshold (replicates,) or
+    normalised to it (zero stays zero). It does not form the updates where that is cheaper. ``updates()`` forms them,
+    (n, replicates, d). ``only(weights)`` is the phase of the clients that have a weight: what it gives for the others
+    has no meaning.
     """
-
-    @property
-    def norms(self) -> Any: ...
 
     def combine(self, weights: Any) -> Any: ...
 

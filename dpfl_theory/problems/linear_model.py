@@ -239,7 +239,6 @@ class LinearPhase:
         self._phase = partial(engine.linear_local_phase, data, w, step, steps)
         self._may_choose = len(w) * max(data.clients * data.parameters, len(data.y) * data.classes) > MOST_NUMBERS
         self._updates: Any = None
-        self._norms: Any = None
 
     def _of(self, weights: Any) -> Any:
         """All updates, or only those that have a weight, where these are few and all of them were not needed before."""
@@ -248,25 +247,13 @@ class LinearPhase:
             return self._phase(weights)
         return self.updates()
 
-    @property
-    def norms(self) -> Any:
-        """The updates' lengths (S, n)."""
-        if self._norms is None:
-            xp = self._engine.xp
-            updates = self.updates()
-            self._norms = xp.sqrt(xp.einsum("isk,isk->si", updates, updates))
-        return self._norms
-
     def combine(self, weights: Any) -> Any:
         """``sum_i weights[s, i] updates[i, s]``, (S, d)."""
         return self._engine.combine(self._of(weights), weights)
 
     def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
-        """``sum_i weights[s, i] bound(updates[i, s])``, (S, d); the same pass computes the norms."""
-        updates = self._of(weights)
-        total, norms = self._engine.bounded_combine(updates, weights, threshold, normalise)
-        if updates is self._updates:
-            self._norms = norms
+        """``sum_i weights[s, i] bound(updates[i, s])``, (S, d)."""
+        total, _ = self._engine.bounded_combine(self._of(weights), weights, threshold, normalise)
         return total
 
     def updates(self) -> Any:

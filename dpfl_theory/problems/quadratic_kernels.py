@@ -142,10 +142,10 @@ class QuadraticKernels:
 class SpectralPhase:
     """Updates held as coordinates ``z`` (S, R) in the clients' eigenbases."""
 
-    def __init__(self, kernels: QuadraticKernels, z: Any, norms: Any) -> None:
+    def __init__(self, kernels: QuadraticKernels, z: Any, lengths: Any) -> None:
         self._kernels = kernels
         self._z = z
-        self.norms = self.lengths = norms
+        self.lengths = lengths
 
     def combine(self, weights: Any) -> Any:
         k = self._kernels
@@ -153,9 +153,9 @@ class SpectralPhase:
 
     def bounded_combine(self, weights: Any, threshold: Any, normalise: bool) -> Any:
         xp = self._kernels.engine.xp
-        norms, bound = self.norms, threshold[:, None]
-        shrink = (norms > bound) | (normalise & (norms > 0.0))
-        return self.combine(weights * xp.where(shrink, bound / xp.where(norms > 0.0, norms, 1.0), 1.0))
+        lengths, bound = self.lengths, threshold[:, None]
+        shrink = (lengths > bound) | (normalise & (lengths > 0.0))
+        return self.combine(weights * xp.where(shrink, bound / xp.where(lengths > 0.0, lengths, 1.0), 1.0))
 
     def updates(self) -> Any:
         k = self._kernels

@@ -100,7 +100,7 @@ def test_whoever_asks_for_all_updates_gets_them() -> None:
     limit = np.full(64, 0.2)
     expected, norms = CPU.bounded_combine(whole, weights, limit, True)
     np.testing.assert_allclose(phase.bounded_combine(weights, limit, True), expected, rtol=1e-12)
-    np.testing.assert_allclose(phase.norms, norms, rtol=1e-12)
+    np.testing.assert_allclose(phase.lengths, norms, rtol=1e-12)
     assert phase.updates() is phase.updates()
     np.testing.assert_array_equal(phase.updates(), whole)
     phase.combine(weights)  # all updates are there by now

@@ -21,7 +21,7 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.algorithms.base import Algorithm, Context, Memoryless, Round
+from dpfl_theory.algorithms.base import Algorithm, Context, Round
 from dpfl_theory.algorithms.observables import Observable, catalogue
 from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, NormEC
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
@@ -145,10 +145,16 @@ def test_any_number_of_blocks_and_threads_gives_the_same(monkeypatch: pytest.Mon
 
 
 @dataclass(frozen=True)
-class Descent(Memoryless):
+class Descent(Algorithm):
     """Gradient descent, with something else in its rounds."""
 
     what: Any
+
+    def initial_state(self, context: Context) -> Any:
+        return context.start
+
+    def server(self, state: Any) -> Any:
+        return state
 
     def round(self, context: Context, state: Any, k: int) -> tuple[Any, Round]:
         gradient = context.kernels.gradient(state)

@@ -529,7 +529,7 @@ def test_local_steps_on_quadratics_are_one_linear_map(steps: int, factors: list[
             scale = max(largest[s], float(np.max(np.abs(expected[:, s]))))
             assert differs("updates", phase.updates()[:, s], expected[:, s], scale, 1e-12 * steps) == []
             norms = np.linalg.norm(expected[:, s], axis=1)
-            assert differs("norms", phase.norms[s], norms, scale, 1e-12 * steps) == []
+            assert differs("norms", phase.lengths[s], norms, scale, 1e-12 * steps) == []
 
 
 def tiny_runs() -> dict[str, list[Any]]:

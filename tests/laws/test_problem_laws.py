@@ -310,7 +310,7 @@ def kernels_agree(problem: Problem, c: Constants) -> list[str]:
         phase = k.local_phase(engine.asarray(w), engine.asarray(step), 3)
         found = {
             "updates": phase.updates(),
-            "norms": phase.norms,
+            "norms": phase.lengths,
             "combine": phase.combine(engine.asarray(weights)),
             "clipped": phase.bounded_combine(engine.asarray(weights), engine.asarray(threshold), False),
             "client_gradients": k.client_gradients(engine.asarray(own)),

@@ -118,7 +118,7 @@ KERNEL_FAULTS = [
     ("q = 1 + eta lambda", QUADRATIC, "q = 1.0 - self", "q = 1.0 + self"),
     ("doubling without the last step", QUADRATIC, 'if bit == "1"', "if False"),
     ("centre forgotten", QUADRATIC, "self.basis_t - self.shift", "self.basis_t"),
-    ("updates normalised when short", QUADRATIC, "shrink = (norms > bound)", "shrink = (norms < bound)"),
+    ("updates normalised when short", QUADRATIC, "shrink = (lengths > bound)", "shrink = (lengths < bound)"),
     ("gradients of the other clients", QUADRATIC, "xp.nonzero(clients == i)", "xp.nonzero(clients == 5 - i)"),
     ("gradients of a slot in another replicate", QUADRATIC, "out[slots, replicates] = (",
      "out[slots, replicates[::-1]] = ("),

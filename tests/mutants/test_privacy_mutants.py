@@ -94,16 +94,16 @@ SAMPLING: list[Fault] = [
 ]
 
 ENGINE, QUADRATIC = "kernels.array", "problems.quadratic_kernels"
-LENGTHS, SPECTRAL = "xp.sqrt((updates * updates).sum(axis=2))", "norms, bound = self.norms, "
+LENGTHS, SPECTRAL = "xp.sqrt((updates * updates).sum(axis=2))", "lengths, bound = self.lengths, "
 KERNELS: list[Fault] = [
     ("clipped by the largest coordinate", ENGINE, LENGTHS, "abs(updates).max(axis=2)", CLIP),
     ("normalised by the largest coordinate", ENGINE, LENGTHS, "abs(updates).max(axis=2)", NORMALISE),
     ("normalised by the squared norm", ENGINE, LENGTHS, "(updates * updates).sum(axis=2)", NORMALISE),
     ("normalised by the norm's root", ENGINE, LENGTHS, f"xp.sqrt({LENGTHS})", NORMALISE_CLIENT),
     ("short updates clipped", ENGINE, "norms > threshold[:, None]", "norms < threshold[:, None]", CLIP),
-    ("normalised by the squared norm", QUADRATIC, SPECTRAL, "norms, bound = self.norms**2, ", NORMALISE),
-    ("clipped by the norm's root", QUADRATIC, SPECTRAL, "norms, bound = self.norms**0.5, ", CLIP),
-    ("short updates clipped", QUADRATIC, "(norms > bound)", "(norms < bound)", ROUNDS),
+    ("normalised by the squared norm", QUADRATIC, SPECTRAL, "lengths, bound = self.lengths**2, ", NORMALISE),
+    ("clipped by the norm's root", QUADRATIC, SPECTRAL, "lengths, bound = self.lengths**0.5, ", CLIP),
+    ("short updates clipped", QUADRATIC, "(lengths > bound)", "(lengths < bound)", ROUNDS),
 ]
 FAULTS = [*COORDINATES, *SENSITIVITY, *NOISE, *SAMPLING, *KERNELS]
 SOUND = sorted({(fault[-1], fault[1] == ENGINE, fault in SAMPLING) for fault in FAULTS})

@@ -189,11 +189,11 @@ def test_wrapped_models_use_the_fused_engine_operations() -> None:
     model = ragged("logistic", ridge=0.0)
     engine = kernels.select("cpu")
     phase = model.kernels(engine).local_phase(np.ones((2, model.d)), np.full(2, 0.1), 2)
-    norms = phase.norms
+    norms = phase.lengths
     total = phase.bounded_combine(np.ones((2, model.n)), np.full(2, 0.3), True)
     unit = phase.updates() / np.linalg.norm(phase.updates(), axis=2, keepdims=True)
     np.testing.assert_allclose(total, 0.3 * unit.sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(phase.norms, norms, rtol=1e-14)
+    np.testing.assert_allclose(phase.lengths, norms, rtol=1e-14)
 
 
 @pytest.mark.slow

@@ -105,7 +105,7 @@ def test_weights_of_a_run_have_the_tail_of_an_infinite_mean() -> None:
         # One noisy round is enough: it spreads w_1 over a neighbourhood of a minimiser.
         centre = np.array([-1.0]) if found.d == 1 else found.constants.w_i_star[0]  # type: ignore[index]
         draws = np.random.default_rng(5).normal(size=(200_000, found.d)) + centre
-        lengths = found.kernels(select("cpu")).local_phase(draws, np.full(len(draws), 0.1), E).norms[:, 0] / E
+        lengths = found.kernels(select("cpu")).local_phase(draws, np.full(len(draws), 0.1), E).lengths[:, 0] / E
         above = [int(np.sum(1.0 / lengths > t)) for t in (20.0, 80.0)]
         assert above[1] / above[0] == pytest.approx(share, abs=5.0 * math.sqrt(share / above[0]) + 0.01)
 
