@@ -12,7 +12,7 @@ import pytest
 
 import dpfl_theory
 from dpfl_theory import descriptions
-from dpfl_theory.algorithms import Cohort, simulate
+from dpfl_theory.algorithms import Cohort, Simulation, simulate
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
@@ -143,7 +143,7 @@ def test_check() -> None:
         distance = float(np.linalg.norm(start - PROBLEM.constants.w_star))
         values = {"L": float(instance["of L"]) * PROBLEM.constants.L_f, "D": distance}
 
-        return Experiment(PROBLEM, run, 20, start, values, replicates=1, random=False)
+        return Experiment(PROBLEM, Simulation(run), 20, start, values, replicates=1, random=False)
 
     gap = Expected("E_gap", (("suboptimality", 1),), (1, 0), "E", "mean suboptimality")
     statement = Statement(

@@ -132,6 +132,8 @@ class Algorithm:
     """How the clients of a round may be drawn, the paper's way first; empty where all take part."""
     relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace")
     """The neighbouring relations of its accounting, the default first."""
+    mechanism: ClassVar[str] = ""
+    """The class of its releases by name, one of `dpfl_theory.privacy.mechanisms`, where it protects something."""
     sigma_of: ClassVar[str] = "average"
     """The noise that the parameter sigma belongs to: that of the "average" or of one "message"."""
     clips: ClassVar[bool] = True
@@ -239,11 +241,6 @@ class Algorithm:
     def sampling(cls) -> str:
         """How the paper draws the clients of a round."""
         return (*cls.samplings, "full")[0]
-
-    @classmethod
-    def mechanism(cls) -> Any:
-        """The class of its releases (`dpfl_theory.privacy.mechanisms`); None without an accountant."""
-        return None
 
     def releases(self, setting: Setting) -> dict[str, Any]:
         """The parameters of the mechanism of a run, but for the noise multiplier."""

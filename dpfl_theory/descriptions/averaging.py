@@ -36,11 +36,7 @@ class Averaging(Algorithm):
     threshold: Any
     sigma: Any
 
-    @classmethod
-    def mechanism(cls) -> Any:
-        from dpfl_theory.privacy.mechanisms.averaged_messages import AveragedMessages
-
-        return AveragedMessages if cls.protects == "client" else None
+    mechanism = "AveragedMessages"
 
     def server_adds_noise(self, setting: Setting) -> bool:
         """Whether the server adds the noise, where each client may add it too."""

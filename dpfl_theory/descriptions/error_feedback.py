@@ -31,11 +31,7 @@ class ErrorFeedback(Algorithm):
     memory_step: Any = 1
     sigma: Any
 
-    @classmethod
-    def mechanism(cls) -> Any:
-        from dpfl_theory.privacy.mechanisms.error_feedback import BoundedMessages
-
-        return BoundedMessages
+    mechanism = "BoundedMessages"
 
     def releases(self, setting: Setting) -> dict[str, Any]:
         return {

@@ -55,11 +55,7 @@ class RecordLevel(Averaging):
         trials=(1.3, 0.6),
     )
 
-    @classmethod
-    def mechanism(cls) -> Any:
-        from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
-
-        return NoisyLocalSteps
+    mechanism = "NoisyLocalSteps"
 
     def releases(self, setting: Setting) -> dict[str, Any]:
         return {
@@ -118,11 +114,7 @@ class DPScaffold(RecordLevel, Scaffold):
 
     vectors = 2
 
-    @classmethod
-    def mechanism(cls) -> Any:
-        from dpfl_theory.privacy.mechanisms.record_level import NoisyControlVariates
-
-        return NoisyControlVariates
+    mechanism = "NoisyControlVariates"
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

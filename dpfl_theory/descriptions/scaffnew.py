@@ -170,11 +170,7 @@ class DPScaffNew(ScaffNew):
     def bound(self, o: Any, u: Any, w: Any) -> Any:
         return o.clip(u, self.threshold)
 
-    @classmethod
-    def mechanism(cls) -> Any:
-        from dpfl_theory.privacy.mechanisms.coin_messages import CoinMessages
-
-        return CoinMessages
+    mechanism = "CoinMessages"
 
     def releases(self, setting: Setting) -> dict[str, Any]:
         return {

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from dpfl_theory.descriptions import algorithms
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
@@ -30,27 +31,31 @@ def mechanisms() -> dict[str, type[Mechanism]]:
     >>> sorted(mechanisms())[:3]
     ['dp-clip21', 'dp-distributed-gd', 'dp-fedavg']
     """
-    from dpfl_theory.descriptions import algorithms  # here: a mechanism by itself depends on no algorithm
-
-    known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.mechanism() is not None]
+    known: list[Any] = [one for one in algorithms().values() if one.is_reference and one.protects and one.mechanism]
     named = {one.name: _named(one) for one in known}
     return dict(sorted({**_own(), **named}.items()))
 
 
 @cache
+def _modules() -> tuple[Any, ...]:
+    return tuple(importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__))
+
+
+@cache
 def _own() -> dict[str, type[Mechanism]]:
-    found: dict[str, type[Mechanism]] = {}
-    for module in pkgutil.iter_modules(__path__):
-        for kind in getattr(importlib.import_module(f"{__name__}.{module.name}"), "MECHANISMS", ()):
-            found[kind.name] = kind
-    return found
+    return {kind.name: kind for module in _modules() for kind in getattr(module, "MECHANISMS", ())}
+
+
+def _kind(name: str) -> Any:
+    """The class of this name in a module here."""
+    return next(vars(module)[name] for module in _modules() if name in vars(module))
 
 
 @cache
 def _named(algorithm: Any) -> type[Mechanism]:
     """The mechanism of an algorithm, under its name."""
     own: dict[str, Any] = {name: getattr(algorithm, name) for name in ("name", "title", "source", "sigma_of")}
-    kind, level = algorithm.mechanism(), algorithm.parameters.get("threshold")
+    kind, level = _kind(algorithm.mechanism), algorithm.parameters.get("threshold")
     own["bound"] = "1" if level is None else level.symbol
     own |= {"__doc__": kind.__doc__, "__reduce__": lambda self: (_restored, (algorithm.name, vars(self)))}
     return dataclass(frozen=True, kw_only=True)(type(algorithm.__name__, (kind,), own))
@@ -58,8 +63,6 @@ def _named(algorithm: Any) -> type[Mechanism]:
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Mechanism:
     """A mechanism that was sent to another process."""
-    from dpfl_theory.descriptions import algorithms
-
     found: Any = algorithms()[algorithm]
     return _named(found)(**values)
 

@@ -21,7 +21,7 @@ def tuned() -> dict[str, type[Tuned]]:
     >>> "dp-fedavg" in tuned()
     True
     """
-    return {name: space(one) for name, one in algorithms().items() if one.mechanism() is not None}  # type: ignore[arg-type]
+    return {name: space(one) for name, one in algorithms().items() if one.protects and one.mechanism}  # type: ignore[arg-type]
 
 
 def _restored(algorithm: str, problem: Problem, budget: Budget) -> Described:
