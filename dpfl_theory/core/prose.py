@@ -13,16 +13,54 @@ from collections.abc import Callable, Iterator
 __all__ = ["FORMULA", "KNOWN", "plain", "replace_formulas"]
 
 FORMULA = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)\$(?!\d)")
-"""A formula within Markdown. A dollar next to a space, or before a digit, opens or closes none; neither does ``\\$``."""
+"""A formula within Markdown. A dollar next to a space, or before a digit, opens or closes none, nor does ``\\$``."""
 
-_GREEK = (
-    "alpha beta gamma delta zeta eta theta kappa lambda mu nu xi pi rho sigma varsigma tau chi psi omega "
-    "Gamma Delta Theta Lambda Pi Sigma Phi Psi Omega"
-).split()
-_NAMES = [*_GREEK, *"log ln exp min max inf sup sum prod cos in".split()]
+_GREEK = [
+    "alpha",
+    "beta",
+    "gamma",
+    "delta",
+    "zeta",
+    "eta",
+    "theta",
+    "kappa",
+    "lambda",
+    "mu",
+    "nu",
+    "xi",
+    "pi",
+    "rho",
+    "sigma",
+    "varsigma",
+    "tau",
+    "chi",
+    "psi",
+    "omega",
+    "Gamma",
+    "Delta",
+    "Theta",
+    "Lambda",
+    "Pi",
+    "Sigma",
+    "Phi",
+    "Psi",
+    "Omega",
+]
+_NAMES = [*_GREEK, *["log", "ln", "exp", "min", "max", "inf", "sup", "sum", "prod", "cos", "in"]]
 """Commands that plain text shows by their names."""
 _SIGNS = {
-    **{"le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "ne": "!=", "sim": "~", "pm": "+-", "to": "->", "cdot": "*"},
+    **{
+        "le": "<=",
+        "leq": "<=",
+        "ge": ">=",
+        "geq": ">=",
+        "ne": "!=",
+        "sim": "~",
+        "pm": "+-",
+        "mp": "-+",
+        "to": "->",
+        "cdot": "*",
+    },
     **{"infty": "infinity", "nabla": "grad", "varepsilon": "epsilon", "varphi": "phi", "dots": "...", "ell": "l"},
     **{"langle": "<", "rangle": ">", "left": "", "right": "", "|": "||", ",": " ", "{": "{", "}": "}"},
 }

@@ -124,10 +124,10 @@ COMPARISON = Cause(
     example=(
         "$n = 2$, $d = 2$, Huber clients $f_1 = h_1(w_1)$ and $f_2 = h_{0.1}(-0.9 w_1 + 0.436 w_2)$ with common "
         "minimiser 0, $w_0 = (20, 50)$, $L = G = E = 1$, every client in each round. Mean suboptimality over the "
-        r"rounds, clipping and normalisation: 4.35 and 8.84 (+- 0.01) at $\alpha = 1$, 4096 runs, and 4.35 (+- 0.02) "
-        r"and 8.84 (+- 0.03) at $\alpha = 4$, 1024 runs, both with $\rho = 0.1$ and $\gamma = 6$: the ratio is 2.032 "
-        r"(+- 0.003 and 0.005). At $\alpha = 1$, $\rho = 0.3$, $\gamma = 53.85 = L \|w_0 - w^*\|$, which makes the "
-        "bounds least, 16384 runs: 5.53 and 6.22 (+- 0.02), ratio 1.125 (+- 0.003)."
+        r"rounds, clipping and normalisation: 4.35 and 8.84 (+- 0.01) at $\alpha = 1$, 4096 runs, and 4.35 ($\pm "
+        r"0.02$) and 8.84 (+- 0.03) at $\alpha = 4$, 1024 runs, both with $\rho = 0.1$ and $\gamma = 6$: the ratio is "
+        r"2.032 (+- 0.003 and 0.005). At $\alpha = 1$, $\rho = 0.3$, $\gamma = 53.85 = L \|w_0 - w^*\|$, which makes "
+        r"the bounds least, 16384 runs: 5.53 and 6.22 ($\pm 0.02$), ratio 1.125 (+- 0.003)."
     ),
     objection=(
         "Section 4.1 says 'we expect', for asymptotic bounds and typical problems, not that normalisation wins on "
@@ -149,7 +149,7 @@ RANGE = Cause(
         r"$\log(1/\delta)/\varepsilon$, which must be at least 1. It also chooses a sampling probability below $1/(16 "
         "z)$, $z$ being the noise multiplier, which excludes $r = n$. As printed, only $r^2 K/n^2$ limits "
         r"$\varepsilon$. With every client in every round, $q$ must be at least about $\varepsilon/(2 "
-        r"\log(1/\delta))$, which grows with K. It matters for $\varepsilon$ of the order of $2 \log(1/\delta)$ and "
+        r"\log(1/\delta))$, which grows with $K$. It matters for $\varepsilon$ of the order of $2 \log(1/\delta)$ and "
         "more; below that $q = 4$ is enough with every client in every round, for neighbours one of which has a "
         "client's message replaced by noise only (zero-out). Appendix A's 'differ in exactly one sample' may be read "
         "as a replacement of the client's data. Then a message moves by up to $2C$, and every constant is four times "
@@ -166,10 +166,10 @@ RANGE = Cause(
     ),
     response=(
         "For every constant in $O$(.) and every $q$ there is a number of rounds at which it fails, since the range "
-        r"grows with K. The condition $\varepsilon \le 2 \log(1/\delta)$ excludes no setting of the paper. Our repair "
-        "for other cohorts than $r = n$ is weaker than Theorem 3: it has $r$ in place of $n$, 25 times the printed "
-        "variance for Appendix G's $r = 0.2 n$, and holds for cohorts of exactly $r$ clients, which line 3 does not "
-        "draw."
+        r"grows with $K$. The condition $\varepsilon \le 2 \log(1/\delta)$ excludes no setting of the paper. Our "
+        "repair for other cohorts than $r = n$ is weaker than Theorem 3: it has $r$ in place of $n$, 25 times the "
+        "printed variance for Appendix G's $r = 0.2 n$, and holds for cohorts of exactly $r$ clients, which line 3 "
+        "does not draw."
     ),
 )
 LARGE_EPSILON = Cause(

@@ -182,7 +182,7 @@ EXPECTED = {
             (("normalised-progress", 1),),
             (0, 2),
             r"1(\|u_k^{(i)}\| \leq C)\,A_i",
-            "$A_i$ of a client whose update is lengthened to C; simulations take the mean over clients and rounds",
+            "$A_i$ of a client whose update is lengthened to $C$; simulations take the mean over clients and rounds",
         ),
         Expected(
             "B",

@@ -101,8 +101,10 @@ COHORT_EFFECT = Effect(
     "of $n = 5000$ clients; $1/750$ at its 600 of 3000, and nothing at Appendix F's full participation.",
 )
 SURVIVORS = {
-    "das2022.theorem6.alpha": r"For $r \ge 1$ clients that join independently it is proved over all of its range $\eta L E \le 1/4$ in five "
-    "steps: see the cause. Its algebra checks are these steps.",
+    "das2022.theorem6.alpha": (
+        r"For $r \ge 1$ clients that join independently it is proved over all of its range $\eta L E \le 1/4$ in five "
+        "steps: see the cause. Its algebra checks are these steps."
+    ),
     "das2022.theorem4a": (
         r"For $r \ge 1$: no update is clipped, and the slack of unclipped clients (step 2 of the cause's proof) "
         "outweighs the excess. For $r < 1$, which is not a number of clients, it can fail."

@@ -23,7 +23,8 @@ _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\
 _START = Symbol("gap_start", "$f_i(w_k) - f_i^*$", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
 _END = Symbol("gap_end", "$f_i(w_{k,t}) - f_i^*$", (1, 0), "nonnegative", r"(f_i(w_{k,t}^{(i)}) - f_i^*)")
 _SQUARES = Symbol(
-    "sum_gradients_squared", r"sum over the first $t$ steps of $\|\nabla f_i(w_{k,t'}^{(i)})\|^2$", (2, -2), "nonnegative",
+    "sum_gradients_squared", r"sum over the first $t$ steps of $\|\nabla f_i(w_{k,t'}^{(i)})\|^2$", (2, -2),
+    "nonnegative",
     r"\sum_{t'=0}^{t-1} \|\nabla f_i(w_{k,t'}^{(i)})\|^2",
 )  # fmt: skip
 

@@ -63,7 +63,7 @@ SNR: Statement = Statement(
         "Figure 3's caption; Section 3.1; contribution (a) in Section 1",
         note=(
             "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of "
-            r"normalization is never lower than that of clipping'. SNR = $\|(1/r) \sum g_i\|/\|(1/r) \sum \zeta_i\|$, "
+            r"normalization is never lower than that of clipping'. SNR $= \|(1/r) \sum g_i\|/\|(1/r) \sum \zeta_i\|$, "
             "Appendix F; with the same noise it is a statement on the signals. Here both are taken at the same "
             "iterate; Figure 3, with a run for each, is a validation. Section 3.1 and contribution (a) define the "
             "signal as 'update norm', client by client, for which the sentence is true"

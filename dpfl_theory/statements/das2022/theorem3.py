@@ -137,9 +137,9 @@ THEOREM3: Statement = Statement(
         ),
         corrected=(
             r"With every client in every round $q$ must be at least about $\varepsilon/(2 \log(1/\delta))$, which "
-            r"grows with K. For $\varepsilon \le 2 \log(1/\delta)$ and neighbours one of which has a client's message "
-            r"replaced by noise only (zero-out) $q = 4$ is enough, and the smallest constant is $2 + \sqrt{3} = "
-            r"3.732$; Appendix F's own setting ($\varepsilon = 5$, $\delta = 10^{-6}$, every client) needs $q = "
+            r"grows with $K$. For $\varepsilon \le 2 \log(1/\delta)$ and neighbours one of which has a client's "
+            r"message replaced by noise only (zero-out) $q = 4$ is enough, and the smallest constant is $2 + \sqrt{3} "
+            r"= 3.732$; Appendix F's own setting ($\varepsilon = 5$, $\delta = 10^{-6}$, every client) needs $q = "
             "1.738$. Where the client's data are replaced every constant is four times as large (16 for 4, 6.952 for "
             r"1.738): there $q = 4$ gives 323 times the $\delta$ of Appendix F. For $r < n$ the repair is no "
             "substitute for Theorem 3: it has $r$ in place of $n$, which is 25 times the printed variance for "
@@ -158,8 +158,10 @@ THEOREM3: Statement = Statement(
         ),
         repaired="das2022.theorem3.repaired",
         survives={
-            "das2022.definition2": r"It defines $\rho$ from $q$; for the paper's own budgets a $q$ exists, and the theorems after it use "
-            r"$\rho$ only.",
+            "das2022.definition2": (
+                r"It defines $\rho$ from $q$; for the paper's own budgets a $q$ exists, and the theorems after it use "
+                r"$\rho$ only."
+            ),
         },
     ),
     typos=(

@@ -193,11 +193,11 @@ B: Statement = Statement(
     typos=(
         r"(3) is empty where some $\Delta_i^* > 0$ and client $i$'s gradients vary along one direction only ($d = 1$, "
         "or one record). From the second round on $w_k$ has a positive density at client $i$'s minimisers. So "
-        r"$E[GE/\|u_i\|]$ is infinite for every $E$ and every $\alpha$, and (3) reads $-\infty \le \infty$. "
-        r"Take two Huber clients at -1 and 1 $(\rho = 0.3, \alpha = 2, E = 1, K = 100, |w_0 - w^*| = 1/2)$ and "
-        r"weights cut off at T. The mean of the weighted $\Delta$ grows by 0.69 for every factor of ten in $T$, "
-        "without end (by the density of $w_k$ there). In two directions and more the mean is finite, where gradients "
-        "grow in proportion to the distance from the minimiser.",
+        r"$E[GE/\|u_i\|]$ is infinite for every $E$ and every $\alpha$, and (3) reads $-\infty \le \infty$. Take two "
+        r"Huber clients at -1 and 1 $(\rho = 0.3, \alpha = 2, E = 1, K = 100, |w_0 - w^*| = 1/2)$ and weights cut off "
+        r"at $T$. The mean of the weighted $\Delta$ grows by 0.69 for every factor of ten in $T$, without end (by the "
+        "density of $w_k$ there). In two directions and more the mean is finite, where gradients grow in proportion "
+        "to the distance from the minimiser.",
         Typo(
             r"'as we increase $\alpha$ in Theorem 4, i.e., increase the number of rounds $K$, the effect of "
             "heterogeneity dies down for both clipping and normalization'. This is true of $B_1$, and of $B_2$ where "
@@ -206,8 +206,8 @@ B: Statement = Statement(
             r"however small its gradient. Example: $n = d = 3$, $f_i(w) = h_c(\|w - m_i\|)$ with the Huber function "
             "of threshold $c = 1/10$, $1/10$ and 1, $m_1 = m_2 = 0$, $m_3 = (10, 0, 0)$, $w_0 = w^* = (9.8, 0, 0)$, "
             r"$E = L = G = 1$, $\rho = 1/20$, $\gamma = 6$, every client in each round. At $\alpha = 1$, 4 and 16 the "
-            "mean of $f(w_k) - f(w^*)$ is 2.15 (+- 0.02) for normalisation and 0.08 for clipping, while $B_2$ falls "
-            "by more than a factor of 20.",
+            r"mean of $f(w_k) - f(w^*)$ is 2.15 ($\pm 0.02$) for normalisation and 0.08 for clipping, while $B_2$ "
+            "falls by more than a factor of 20.",
             where="Section 4, Effect of initialization and heterogeneity",
         ),
         Typo(

@@ -29,14 +29,14 @@ EXPECTED_ROUNDS = Cause(
     ),
     objection=(
         "The words 'given the expected number of communication rounds $pT$' suppose that $pT$ rounds take place. They "
-        "do in the experiments, where the number of local steps divides T. The rest is as Abadi et al. state it."
+        "do in the experiments, where the number of local steps divides $T$. The rest is as Abadi et al. state it."
     ),
     response=(
         "Algorithm 2, to which Theorem 1 applies the lemma, flips a coin in each iteration, so that the number is "
         "random. If $pT$ rounds do take place, the failure for $p < 1$ disappears. The one for $p = 1$ stays, for "
-        r"every $u$ and $v$, since $\varepsilon \le u pT$ grows with T. At the paper's own budgets, by zero-out: from "
-        r"four expected rounds on $v \le 2.6$ is enough; with one expected, at $\varepsilon = 3.3$, 4.34 is needed; "
-        "the experiments fix the number of rounds, and then 1.1 to 1.6 is enough. Where the client's data are "
+        r"every $u$ and $v$, since $\varepsilon \le u pT$ grows with $T$. At the paper's own budgets, by zero-out: "
+        r"from four expected rounds on $v \le 2.6$ is enough; with one expected, at $\varepsilon = 3.3$, 4.34 is "
+        "needed; the experiments fix the number of rounds, and then 1.1 to 1.6 is enough. Where the client's data are "
         "replaced these are four times as large: 10.4, 17.3, and 4.3 to 6.2."
     ),
 )
@@ -62,8 +62,8 @@ STARTING_POINT = Cause(
     ),
     response=(
         r"Corollary 1 says that the choice 'minimizes the upper-bound for $E[\psi_T]$ in equation 2'; it does not, "
-        r"not even at the same T. The part of $\psi_T$ that matters, $\|x_T - x^*\|^2$, is the same for all choices, "
-        "and (2) bounds it. For the rate alone, as $T$ grows without noise, the choice is the best one."
+        r"not even at the same $T$. The part of $\psi_T$ that matters, $\|x_T - x^*\|^2$, is the same for all "
+        "choices, and (2) bounds it. For the rate alone, as $T$ grows without noise, the choice is the best one."
     ),
 )
 NOISE_IN_UPDATES = Cause(
@@ -73,7 +73,7 @@ NOISE_IN_UPDATES = Cause(
         "It is shown without noise that updates shrink. With Lemma 1's noise, each communication adds a part of each "
         r"client's noise to the models. By $h_{t+1} = h_t + (p/\eta)$(mean $\Delta - \Delta_i$) it also adds such a "
         r"part to the control variates. It does so whatever $\eta$ is, and the next message returns this part. "
-        r"$\sigma$ is in proportion to C, so that a larger $C$ does not help: after $pT$ communications $\sigma/C = "
+        r"$\sigma$ is in proportion to $C$, so that a larger $C$ does not help: after $pT$ communications $\sigma/C = "
         r"\sqrt{v pT \ln(1/\delta)}/\varepsilon$. A run with a second iteration exceeds $C$ with some probability, "
         "and long runs do so in nearly every round."
     ),

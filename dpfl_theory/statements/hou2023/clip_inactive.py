@@ -151,7 +151,8 @@ INACTIVE: Statement = Statement(
         effect=Effect(
             20.6,
             r"$\sigma/C$ for each coordinate at $\varepsilon = 3.3$, $\delta = 10^{-5}$ and 100 communications, with "
-            r"$v = 4$ (the paper names no constant): $\sqrt{4 \cdot 100 \ln(10^5)}/3.3$. Networks and small steps, as in "
+            r"$v = 4$ (the paper names no constant): $\sqrt{4 \cdot 100 \ln(10^5)}/3.3$. Networks and small "
+            "steps, as in "
             "Appendix C.1, are not covered.",
         ),
         printed=(
@@ -160,7 +161,7 @@ INACTIVE: Statement = Statement(
         ),
         corrected=(
             "With Gaussian noise no $C$ is certain to exceed every update of a run with a second iteration. Lemma 1 "
-            r"ties $\sigma$ to C, so that a larger $C$ brings larger updates: right after a communication the mean "
+            r"ties $\sigma$ to $C$, so that a larger $C$ brings larger updates: right after a communication the mean "
             r"squared update exceeds $C^2$ itself once $d v p T \ln(1/\delta) p^2 (1 - 1/N) > \varepsilon^2$. With $v "
             r"= 4$ and $\delta = 10^{-5}$, $N = 5$, $p = 1/100$, 100 communications and $d = 10^5$ that is any "
             r"$\varepsilon$ below 191; the paper's are 0.5 to 3.3. That clipping changes little held in some of our "

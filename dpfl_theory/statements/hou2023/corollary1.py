@@ -163,7 +163,7 @@ COROLLARY1: Statement = Statement(
         note=(
             r"read jointly: $(\eta^*, p^*, T^*)$ against any other admissible $(\eta', p', T')$, $T$ a real number of "
             r"at least 1, $\psi_0 = \|x_0 - x^*\|^2 + (\eta^2/p^2) \|h_0 - h^*\|^2$ as Theorem 1 defines it. The "
-            "display before it, with $d/dT$ acting on the first term only, is the derivative of (2) in T. A $T^*$ "
+            "display before it, with $d/dT$ acting on the first term only, is the derivative of (2) in $T$. A $T^*$ "
             "below 1 lies outside Theorem 1"
         ),
     ),
@@ -231,8 +231,8 @@ COROLLARY1: Statement = Statement(
         ),
         Typo(
             r"'Note that $(1 - \theta)^T \le (1 - \mu/L)^T$' has the wrong direction: with B.2's $\theta = "
-            r"\min(\mu/L, p^2)$ it is '>=', and the argument needs '>='. For $\mu/L = 1/4$, $p = 1/10$: $(99/100)^T$ "
-            "against $(3/4)^T$.",
+            r"\min(\mu/L, p^2)$ it is '$\ge$', and the argument needs '$\ge$'. For $\mu/L = 1/4$, $p = 1/10$: "
+            "$(99/100)^T$ against $(3/4)^T$.",
             where="Appendix B.2",
         ),
         Typo(

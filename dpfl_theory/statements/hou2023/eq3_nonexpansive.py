@@ -169,7 +169,7 @@ EQ3: Statement = Statement(
     typos=(
         r"$g_t$'s last entry is printed as $\nabla f(x_t^{(N)})$, without the index $N$ of $f_N$.",
         r"$x^*$ is printed as $[(x_t^*)^T, \dots, (x_t^N)^T]^T$ in Theorem 1; every block is $x^*$.",
-        "The lifted space is called $R$^{nd}; the number of clients is $N$.",
+        "The lifted space is called $R^{nd}$; the number of clients is $N$.",
     ),
 )
 

@@ -182,7 +182,7 @@ LEMMA1: Statement = Statement(
             r"and $\delta$, even for $\varepsilon \le 1$; the largest number of rounds, $T$, in place of $pT$ is "
             r"enough, and so is the number that is exceeded with probability $\delta/2$, with $\ln(2/\delta)$. And if "
             r"every iteration communicates $(p = 1)$, $v$ must be at least about $\varepsilon/(2 \ln(1/\delta))$, "
-            r"which grows with T. Take $\varepsilon \le 2 \ln(1/\delta)$, a fixed number of rounds, and neighbours "
+            r"which grows with $T$. Take $\varepsilon \le 2 \ln(1/\delta)$, a fixed number of rounds, and neighbours "
             "one of which has a client's message replaced by noise only (zero-out). Then $v = 4$ is enough, and $2 + "
             r"\sqrt{3} = 3.732$ is the smallest constant. Where the client's data are replaced every constant is four "
             "times as large (16 for 4)."

@@ -150,8 +150,8 @@ _LARGER_THRESHOLD = {
 OBSERVATION1 = _observation(
     "hou2023.observation1",
     "A non-trivial optimal number of local steps exists",
-    "Fix the number $T$ of iterations. For some problems and noise levels, a number of local steps between 1 and T "
-    "ends with a smaller error than 1 and T. This holds for DP-FedAvg, for DP-ScaffNew, and for DP-ScaffNew without "
+    "Fix the number $T$ of iterations. For some problems and noise levels, a number of local steps between 1 and $T$ "
+    "ends with a smaller error than 1 and $T$. This holds for DP-FedAvg, for DP-ScaffNew, and for DP-ScaffNew without "
     "noise.",
     note=(
         "Read as printed, 'exist': at the noise levels named with each check. Elsewhere an end can be best: on the "
@@ -233,7 +233,7 @@ OBSERVATION3 = _observation(
         "scored by the server's vector. If DP-ScaffNew were scored by its clients' own vectors, its best number of "
         f"local steps could fall as the noise grows. {_WHY}. The paper itself notes a discrepancy: 'with respect to "
         "the phenomenon of local steps, there exists a discrepancy with theory, as the theory shows that it only "
-        r"relates to the $\mu$ and L'.",
+        r"relates to the $\mu$ and $L$'.",
         shown_by="hou2023.observation3.clients",
     ),
 )  # fmt: skip
@@ -271,8 +271,8 @@ OBSERVATION4 = _observation(
         shown_by="hou2023.observation4.clients",
     ),
     typos=(
-        "'To minimize this utility bound, $p$ and T must become smaller' as $C$ grows. Corollary 1's $T^*$ does; its "
-        r"$p^* = \sqrt{\mu/L}$ does not depend on $C$.",
+        "'To minimize this utility bound, $p$ and $T$ must become smaller' as $C$ grows. Corollary 1's $T^*$ does; "
+        r"its $p^* = \sqrt{\mu/L}$ does not depend on $C$.",
     ),
 )  # fmt: skip
 

@@ -257,9 +257,9 @@ THEOREM1: Statement = Statement(
         r"force, it fails. For $N = 1$, $f(x) = x^2/2$, $x_0 = x^* = 0$, $\eta = p = C = 1$ and $v "
         r"\ln(1/\delta)/\varepsilon^2 = 1$, $E \psi_T$ is 1.28 times the bound at $T = 2$ and 34 times at $T = 100$. "
         "What clipping cuts off stays in the model and, for more clients, in the control variates. The authors may "
-        r"answer that a large $C$ makes clipping rare. But Lemma 1 makes $\sigma$ proportional to C, so only a large "
-        r"$\varepsilon$ makes it rare. hou2023_figure12 has such epsilons, 500 to 10000: there clipping changes the "
-        "error by less than 3% (limits at 1% false alarms, asymptotic).",
+        r"answer that a large $C$ makes clipping rare. But Lemma 1 makes $\sigma$ proportional to $C$, so only a "
+        r"large $\varepsilon$ makes it rare. hou2023_figure12 has such epsilons, 500 to 10000: there clipping changes "
+        "the error by less than 3% (limits at 1% false alarms, asymptotic).",
         shown_by="hou2023.theorem1.clipped",
     ),
     typos=(

@@ -23,7 +23,7 @@ RETURNING_USER = Cause(
     "its model is corrected by $c - c_i$. So its earlier noisy gradient enters a second sum, among other users' "
     "noise. The two sums together average the others' noise out, which DP-FedAvg's sums do not. (A third party is not "
     "given the cohorts. Further coordinates, where the other users' gradients differ, show them to every observer of "
-    "$x^t$, and R may be large.)",
+    "$x^t$, and $R$ may be large.)",
     r"$M = 3$, $lM = 2$, $T = 2$, $K = s = 1$, $\sigma_g = 2$. The record moves its gradient by 1 in round 1 and by "
     r"-1 in round 2, in units of $2C/(sR)$. Over the nine equally likely pairs of cohorts $\mu^2 \sigma_g^2$ ($\mu$ "
     "of Gaussian DP) of the view is 1, 1.4, 0.6, 1.4, 1, 0.6, 0.4, 0.4, 0 for DP-SCAFFOLD. It is at most 1, 1, 0.5, "
@@ -45,7 +45,8 @@ USERS_SAMPLING = Cause(
     r"records may show whether it takes part. Then a round gives $(\varepsilon_a, l \delta')$, not $(\log(1 + l "
     r"(e^{\varepsilon_a} - 1)), l \delta')$: sampling users makes a user's rounds fewer and hides nothing in them. In "
     r"$T$ rounds a user takes part $l T$ times, which the noise has to hide. So $\sqrt{l T} s$ counts, where the "
-    r"order has $l s \sqrt{T}$: at its $\sigma_g$ $\varepsilon$ grows without limit as $l$ falls. The formulas 'without "
+    r"order has $l s \sqrt{T}$: at its $\sigma_g$ $\varepsilon$ grows without limit as $l$ falls. The formulas "
+    "'without "
     "approximation' fail for the same reason, and need no Assumption 1 (Section 4.1).",
     r"User 0's gradients are $-C$, all other users' are $C$, $lM = K = 1$, $\delta = 10^{-6}$: the message shows "
     "whether it is user 0's, since it lies $sR$ units of $2C/(sR)$ off. One round, $T = 1$, where $x^1$ is the final "
@@ -79,7 +80,8 @@ ORDER_OF_NOISE = Cause(
     r"conditions, $\sigma_g$ bounded below and $\log(1/\delta)$ small compared with $\sigma_g^2 K s^2 \log(1/s)^2$.",
     r"$K = 1$, $M = 2$, $l = 1/2$, $\varepsilon = 1/2$, so that $\varepsilon_s = 1$, $\delta = 10^{-6}$, $T = 2/s$: "
     r"with the constant 1 $\sigma_g$ tends to 0 with $s$, as Assumption 1 allows. At $s = 1/1048576$ $\sigma_g = "
-    r"0.0280$, and the largest of the $T$ numbers shows whether the record was used: at $\varepsilon_s = 1$ $\delta$ is "
+    r"0.0280$, and the largest of the $T$ numbers shows whether the record was used: at $\varepsilon_s = 1$ "
+    r"$\delta$ is "
     r"at least 0.63, where 1.5e-6 is claimed. Even where $\sigma_g$ does not fall: one round, $K = T = 1$, $M = 2$, "
     r"$l = 1/2$, $\varepsilon = 1/2$, so that $\varepsilon_s = 1$, and $\sigma_g = 1$. With the constant 1 the order "
     r"is 0.944 at $s = 1/15$, $\delta = 10^{-6}$, 0.992 at $s = 1/70$, $\delta = 10^{-30}$, and 0.998 at $s = 1/231$, "
@@ -112,8 +114,8 @@ REPEATED_ROW = Cause(
     "those gives 459 at $K = 10$. At $K = 5$ and 20 an order from 6.9994 to 7.0025 and from 6.9987 to 7.0012 is "
     "needed, and the grid of the published script has one. The runs are as private as claimed, since fewer rounds are "
     "more private, but a sentence of Appendix D.3.2 depends on the row: that lower subsampling ratios are needed 'to "
-    r"obtain different values for T when $\sigma_g = 80$ and $\sigma_g = 160$'. At the paper's own ratios they differ "
-    "already, by one round.",
+    r"obtain different values for $T$ when $\sigma_g = 80$ and $\sigma_g = 160$'. At the paper's own ratios they "
+    "differ already, by one round.",
 )
 
 SPREAD_OF_POINTS = Cause(
@@ -164,13 +166,13 @@ FIXED_STEP = Cause(
     r"$F(x) = \nu x^2/2$ near $x^*$: for $c = 1$ and $D_0 = 1/50000$ the excess is 2.17 times the right side, for $c "
     r"= 1000$ and $D_0 = 1/50000000$ too. Over many rounds, $F'(x) = 10x$ for $x > 0$ and $x$ for $x < 0$ $(\mu = "
     r"1)$: from $x^0 = -0.017$ the mean of $x^t$ is at most -0.0150 in 20000 rounds, so that $E F \ge 0.00011$ for "
-    r"all weights, while part (1) has 0.00005 there for $c = 1$: $c \ge 2.26$ is needed, and more in proportion to T. "
-    r"For part (2) at $T = 400$ it is $c \ge 0.13$.",
+    r"all weights, while part (1) has 0.00005 there for $c = 1$: $c \ge 2.26$ is needed, and more in proportion to "
+    r"$T$. For part (2) at $T = 400$ it is $c \ge 0.13$.",
     "The step is to be chosen in the range, as in the results that the proof cites; Lemma C.8 says 'there exist'.",
     r"The words 'there exist' in Lemma C.8 concern weights; $\eta_l$ is any in the range. Theorems C.1 and C.2 then "
     r"fix it by a formula without $T$, $D_0$ or noise. Read as 'for some $\eta_l$' the convex half of the lemma "
     "holds: so it is repaired, and so Theorem 4.2, which only says that step sizes exist, holds. Table 2 has $l$ and "
     "$s$ in (0, 1), but Section 4.2 considers '$l = 1$'. It is no loss that $s = 1$ here: with several records that "
     r"are all equal and $\varsigma = 0$ the instances are the same for every $s$ with $sR \ge 1$. The reason is that "
-    r"only $\Sigma_g$ enters, and $s$ and R enter only through it.",
+    r"only $\Sigma_g$ enters, and $s$ and $R$ enter only through it.",
 )

@@ -52,7 +52,7 @@ _FIRST = Hypothesis(lambda s: sp.Eq(s.residual_0, s.R), r"$R = \max_i \|\nabla f
 _POSITIVE = Hypothesis(lambda s: (s.gamma > 0, s.tau > 0))
 _STILL = Hypothesis(
     lambda s: (s.R <= s.tau, s.gamma * s.L_max * sp.sqrt(2 * s.L * s.gap) <= s.tau),
-    r"all residuals <= $\tau$ and $\gamma L_\text{max} \sqrt{2 L (f(x^0) - f_\text{inf})} \le \tau$",
+    r"all residuals $\le \tau$ and $\gamma L_\text{max} \sqrt{2 L (f(x^0) - f_\text{inf})} \le \tau$",
 )
 
 

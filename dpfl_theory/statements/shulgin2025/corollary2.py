@@ -238,12 +238,12 @@ _FLAT_RUNS = {
 _OBSERVED = (
     r"The order of the restored bound is that of the worst case: with the best $\beta_0$ ($1/t$ here) and $R = \alpha "
     r"= t$, a function whose slope is chosen as $t$ keeps it, noise or not. The reason is that the distance $\gamma "
-    r"(K + 1) = \beta_0 R/((\alpha + R) L_\text{max})$ does not grow with K. On isotropic quadratics, where noise "
+    r"(K + 1) = \beta_0 R/((\alpha + R) L_\text{max})$ does not grow with $K$. On isotropic quadratics, where noise "
     r"makes up nearly all of it, $\min_k E\|\nabla f(x^k)\|$ falls with $t$ faster: with the exponents -0.71 [-0.80, "
     r"-0.63] in $\varepsilon$, -0.36 [-0.45, -0.27] in $n$, 0.39 [0.32, 0.46] in $d$ and 0.01 [-0.08, 0.10] in $K + "
     "1$ (limits at error probability 1e-6 each). The privacy guarantee is that of the messages: $R$ of the required "
     r"order needs $v_i^0$ near $\nabla f_i(x^0)$, and $\hat v^0 = (1/n) \sum_i v_i^0$ is not among them; memories "
-    r"that do not depend on the data, $v_i^0 = 0$, make $2R$ at least 2 $\|\nabla f(x^0)\|$"
+    r"that do not depend on the data, $v_i^0 = 0$, make $2R$ at least $2 \|\nabla f(x^0)\|$"
 )
 """Measurements on this form, and the meaning of its hypotheses."""
 
@@ -257,7 +257,7 @@ COROLLARY2: Statement = Statement(
         note=(
             r"$\beta_0$ is free; the one that minimises the bound as $K$ grows is used where a number is needed. With "
             r"$t = (d \log(1/\delta)/(n \varepsilon^2))^{1/4}$, the order that is claimed, $\alpha$ has to be of that "
-            r"order as well as $R$: with gap = $L_\text{max} = c = 1$ and $R = t$, the bound as $K$ grows is $6 t$ "
+            r"order as well as $R$: with gap $= L_\text{max} = c = 1$ and $R = t$, the bound as $K$ grows is $6 t$ "
             r"for $\alpha = R$; for $\alpha = 1$ it is $30 t$ at $t = 1/100$ and $285 t$ at $t = 1/10000$, of the "
             r"order of the eighth root. That $\sigma$ gives $(\varepsilon, \delta)$ is shulgin2025.noise, which has "
             r"its own entry. Of the runs with $\varepsilon \le 2 \log(1/\delta)$, where the constant 2 is known to be "

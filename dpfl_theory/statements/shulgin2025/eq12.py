@@ -167,8 +167,8 @@ EQ12: Statement = Statement(
         note=(
             "'the associated convergence bound from Corollary 1 becomes' (12): so Corollary 1's limit of the step "
             r"applies, by the paper's words. As $\beta < \alpha + R$, it allows the step of (12) only for $D > "
-            r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, with $\alpha$ and $\beta$ large compared with D. The "
-            r"restored step contains $f(x^0) - f_\text{inf}$; Clip21's step, says Section 4, 'depends on the "
+            r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, with $\alpha$ and $\beta$ large compared with $D$. "
+            r"The restored step contains $f(x^0) - f_\text{inf}$; Clip21's step, says Section 4, 'depends on the "
             "inaccessible values of' text that is lost. No run on a quadratic was found above a sixth of a bound that "
             r"is below $\|\nabla f(x^0)\|$: they end at gradients of about $L \gamma/2$, and the bound is above $3 L "
             r"\gamma$"
@@ -207,7 +207,7 @@ EQ12: Statement = Statement(
         "By the words of Section 4 and Appendix F the start of the memories can make the second term arbitrarily "
         "small while the step stays. If these words are meant without Corollary 1's limit of the step, then the "
         r"restored bound fails for some $\alpha$ and $\beta$: $D$ and $\gamma$ cannot be chosen separately, since the "
-        r"limit keeps $\gamma L_\text{max}$ below R. One client, $f = (x_1^2 + 0.3 x_2^2)/2$ from (1, 1), $D = "
+        r"limit keeps $\gamma L_\text{max}$ below $R$. One client, $f = (x_1^2 + 0.3 x_2^2)/2$ from (1, 1), $D = "
         r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}/20$, $K = 1000$, $v^0$ shorter than $\nabla f(x^0)$ by $R$ "
         r"and parallel to it, $\alpha = R/10$, $\beta = 0.999 (\alpha + R)$: $\min_k \|\nabla f(x^k)\| = 0.2078$, the "
         "restored bound is 0.0396 (the factor 2 of its second term is ours; 95 in its place would not be enough). "
@@ -279,7 +279,7 @@ REPAIRED: Statement = replace(
         note=(
             r"repaired: $\alpha$ and $\beta$ are prescribed. With $\alpha = \beta$ large the messages are nearly "
             "proportional to the residuals, and the memories follow whatever the step; the memories may start $D + M$ "
-            r"away, $M = L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, instead of D. In the private form the "
+            r"away, $M = L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, instead of $D$. In the private form the "
             r"noise grows with that $\beta$"
         ),
     ),

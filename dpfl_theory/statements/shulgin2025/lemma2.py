@@ -166,7 +166,7 @@ LEMMA2: Statement = Statement(
         note=(
             "several rounds apply it one after another. The tables of Appendix I have values up to 10 in a column "
             r"whose head is lost; if that is $\beta$, and $\alpha$ is small, the form with $\beta < \alpha + R$ is "
-            "true only for R of about 20 or more. Its hypothesis requires $R$ of about 10"
+            "true only for $R$ of about 20 or more. Its hypothesis requires $R$ of about 10"
         ),
         provenance="restored",
         restoration=(
@@ -200,7 +200,7 @@ LEMMA2: Statement = Statement(
         r"becomes -8/10 at $v^1 = 58/10$, and -17/10 at $x^1 = 41/10$. With every $\gamma$ up to its limit it then "
         r"holds exactly where $(\sqrt{\beta} - \sqrt{\alpha})^2 \le R (\alpha + R - \beta)/(\alpha + R)$ or $\beta "
         r"\le \alpha$; otherwise residuals stay below $2R$, which they approach only for $\alpha$ near 0 and $\beta$ "
-        "near R. The restored Theorems 1 and 2 survive: they need a residual of at most $R$ after the memories' "
+        "near $R$. The restored Theorems 1 and 2 survive: they need a residual of at most $R$ after the memories' "
         r"update, and that is true for every $\beta < \alpha + R$.",
         shown_by="shulgin2025.lemma2.larger-beta",
         repaired="shulgin2025.lemma2.repaired",

@@ -119,10 +119,10 @@ THEOREM1: Statement = Statement(
         note=(
             r"the proof depends on Lemma 2, residuals before the update stay at most $R$; for $\beta$ above $\alpha$ "
             "that can fail (see there). The theorem does not need it: by the repaired Lemma 2 the residuals after the "
-            r"update stay at most R. With zero memories $R$ is at least $\|\nabla f(x^0)\|$, so that the restored "
+            r"update stay at most $R$. With zero memories $R$ is at least $\|\nabla f(x^0)\|$, so that the restored "
             "term $2R$ by itself exceeds the guarantee of an algorithm that never moves; the sharpened bound can be "
-            r"below it, for $\alpha = \beta$ much larger than R. The curvature term decides nowhere: with A <= $R$, "
-            r"$G = (f(x^0) - f_\text{inf})/(\gamma (K + 1))$ and $L \gamma < R$ the sharpened bound is at most "
+            r"below it, for $\alpha = \beta$ much larger than $R$. The curvature term decides nowhere: with $A \le "
+            r"R$, $G = (f(x^0) - f_\text{inf})/(\gamma (K + 1))$ and $L \gamma < R$ the sharpened bound is at most "
             r"$\sqrt{R^2 + (G + R/2)^2}$, which is below $G + 2R$"
         ),
         provenance="restored",
@@ -218,17 +218,17 @@ SHARPENED: Statement = replace(
         shu.PAPER,
         "Theorem 1, Section 4",
         note=(
-            r"derived: the sharpened descent inequality with A = $\max(R - \beta R/(\alpha + R), q)$, $q = \max(0, "
-            r"\sqrt{\beta} - \sqrt{\alpha})^2$, in place of R. By induction on the residuals: those before an update "
-            r"are at most $\max(R, q + \beta R/(\alpha + R))$, so those after it are at most A, and the step adds at "
-            r"most $\beta R/(\alpha + R)$. A enters as a leg of a right-angled triangle instead of twice $R$ in a "
-            r"sum. A < $R$, and A falls to 0 where $\alpha = \beta$ grows; then also zero memories give a bound that "
-            r"can be below $\|\nabla f(x^0)\|$"
+            r"derived: the sharpened descent inequality with $A = \max(R - \beta R/(\alpha + R), q)$, $q = \max(0, "
+            r"\sqrt{\beta} - \sqrt{\alpha})^2$, in place of $R$. By induction on the residuals: those before an "
+            r"update are at most $\max(R, q + \beta R/(\alpha + R))$, so those after it are at most $A$, and the step "
+            r"adds at most $\beta R/(\alpha + R)$. $A$ enters as a leg of a right-angled triangle instead of twice "
+            r"$R$ in a sum. $A < R$, and $A$ falls to 0 where $\alpha = \beta$ grows; then also zero memories give a "
+            r"bound that can be below $\|\nabla f(x^0)\|$"
         ),
     ),
     text=(
         r"Under the hypotheses of Theorem 1, $\min_k \|\nabla f(x^k)\| \le \sqrt{A^2 + B^2}$ with $B = (f(x^0) - "
-        r"f_\text{inf})/(\gamma (K + 1)) + L \gamma/2$ and A = $\max(R - \beta R/(\alpha + R), q) \le R$, $q = "
+        r"f_\text{inf})/(\gamma (K + 1)) + L \gamma/2$ and $A = \max(R - \beta R/(\alpha + R), q) \le R$, $q = "
         r"\max(0, \sqrt{\beta} - \sqrt{\alpha})^2$, in place of $2R + B$."
     ),
     sides=_sharpened_sides,

@@ -22,7 +22,7 @@ SAMPLED_CLIENTS = Cause(
     r"with $15 L^2 \eta_l^2$ is left; the other, larger one bounds the variance of the cohort's mean update about the "
     r"clients' mean, which full gradients do not remove. The bounds after it therefore have no term of order $\eta_g "
     r"\eta_l Q \sigma_g^2/P$. Cohorts of $P < N$ clients, drawn uniformly without replacement, need one, times $(N - "
-    "P)/(N - 1)$, and P draws with replacement, which justification (ii) of (18) names, need it for every $P$.",
+    "P)/(N - 1)$, and $P$ draws with replacement, which justification (ii) of (18) names, need it for every $P$.",
     r"$f_1 = (x - 1)^2/2$ and $f_2 = (x + 1)^2/2$, one of the two takes part $(N = 2, P = Q = 1, L = \sigma_g = 1)$, "
     r"$x^0 = 0$, $\eta_l = 1/1000$, $\eta_g = 20$, $T = 3$, no noise, no clipping. The mean of $E\|\nabla f\|^2$ is "
     "0.0003947, Theorem 3.1 allows 7.5e-05. In the first round $f$ grows by 0.0002, (21) allows 3.72e-07; and (22) "
@@ -57,10 +57,10 @@ LOST_L = Cause(
 CAUCHY_FACTOR = Cause(
     "zhang2021.cauchy-factor",
     "Cauchy's factor Q in (19)",
-    r"$\|\sum_q a_q\|^2 \le Q \sum_q \|a_q\|^2$ holds with Q. Line (ii) of (19) has $Q^2$ instead, and line (iii), "
+    r"$\|\sum_q a_q\|^2 \le Q \sum_q \|a_q\|^2$ holds with $Q$. Line (ii) of (19) has $Q^2$ instead, and line (iii), "
     "which bounds the sum by (15), no longer has any factor before it. So the terms that come from (15) lack a factor "
-    r"Q, $Q^2 \sigma_l^2$ where $Q^3 \sigma_l^2$ is needed, while the term in $\nabla f_i(x_t)$ has $Q^3$ where $Q^2$ "
-    "would do.",
+    r"$Q$, $Q^2 \sigma_l^2$ where $Q^3 \sigma_l^2$ is needed, while the term in $\nabla f_i(x_t)$ has $Q^3$ where "
+    "$Q^2$ would do.",
     r"One client, $f = x^2/2$, $x_t = 0$, stochastic gradients $x + n$ with $n = \sigma_l$ or $-\sigma_l$, short "
     r"local steps, $Q = 32$: in units of $\eta_l^4 \sigma_l^2$ the left side is 10416, the right side 10240. With $f "
     r"= -x^2/2$ near $x_t$ and $\eta_l Q L = 0.129$, which the theorem allows, $Q = 29$ is enough: 8453 and 8410.",
@@ -87,7 +87,7 @@ HUBER_PART = Cause(
     r"In the second line of (7) the loss $(\Lambda_i/A_i) f_i$ is printed in place of $(A_i x - b_i)/A_i$. And the "
     r"offset $c^2/2$ is that of a quadratic of curvature 1, not $\Lambda_i A_i^2$. The derivative of the line is then "
     "not the clipped gradient of (6), and the two lines do not meet.",
-    r"A = $\Lambda = c = 1$, $b = 0$, $x = 3$: (7) has 4, the integral of the clipped gradient is $5/2$; the printed "
+    r"$A = \Lambda = c = 1$, $b = 0$, $x = 3$: (7) has 4, the integral of the clipped gradient is $5/2$; the printed "
     "derivative is 3, the clipped gradient 1.",
     "A misprint: (6) has the gradient that is meant, and the text says 'Huberized loss'.",
     "Agreed; nothing else in the paper uses the formula.",

@@ -34,7 +34,9 @@ def _cohort_square(name: str, of: str, sent: str) -> Symbol:
 def _product(name: str, of: str, sent: str) -> Symbol:
     """<grad f(x_t), E (1/N) sum over the clients> of the messages."""
     latex = rf"\langle \nabla f(x_t), \mathbb{{E}}[\frac{{1}}{{N}}\sum_i {sent}] \rangle"
-    return Symbol(name, rf"$\langle\nabla f(x_t), E (1/N) \sum_i {of}\text{{ times the update}}\rangle$", (1, 0), "real", latex)
+    return Symbol(
+        name, rf"$\langle\nabla f(x_t), E (1/N) \sum_i {of}\text{{ times the update}}\rangle$", (1, 0), "real", latex
+    )
 
 
 SYMBOLS = {
@@ -91,9 +93,15 @@ SYMBOLS = {
             "real",
             r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle",
         ),
-        _cohort_square("first_spread", r"(\alpha_i - \tilde\alpha_i)\text{ times the update}\|^2$", r"(\Delta_i - \tilde{\Delta}_i)"),
         _cohort_square(
-            "second_spread", r"(\tilde\alpha_i - \bar\alpha)\text{ times the update}\|^2$", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"
+            "first_spread",
+            r"(\alpha_i - \tilde\alpha_i)\text{ times the update}\|^2$",
+            r"(\Delta_i - \tilde{\Delta}_i)",
+        ),
+        _cohort_square(
+            "second_spread",
+            r"(\tilde\alpha_i - \bar\alpha)\text{ times the update}\|^2$",
+            r"(\tilde{\Delta}_i - \bar{\Delta}_i)",
         ),
         Symbol(
             "far_square",
@@ -105,7 +113,8 @@ SYMBOLS = {
         ),
         Symbol(
             "drift_square",
-            r"$A_1$, $E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q})\text{ (mean of the sums of the clients' local gradients)}\|^2$",
+            r"$A_1$, $E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q})\text{ (mean of the sums of the clients' local "
+            r"gradients)}\|^2$",
             (2, -2),
             "nonnegative",
             r"A_1",

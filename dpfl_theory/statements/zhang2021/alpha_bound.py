@@ -92,7 +92,7 @@ BOUND: Statement = Statement(
     source=Source(
         zhang.PAPER,
         f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})",
-        note="the extraction prints || for | and | for ||: read as a difference of two lengths",
+        note=r"the extraction prints $\|$ for $|$ and $|$ for $\|$: read as a difference of two lengths",
     ),
     text=(
         r"$|\alpha_i^t - \tilde\alpha_i^t| \le \eta_l | \|\sum_q g_i^{t,q}\| - \|E[\sum_q g_i^{t,q}]\| |$, which is 0 "
@@ -122,7 +122,7 @@ BOUND: Statement = Statement(
     typos=(
         r"'$E|\alpha_i - \tilde\alpha_i| = 0$ if $\sigma_l = 0$' needs $\tilde\alpha_i$ given $x^t$. (11) takes the "
         r"expectation in $\tilde\alpha_i$ 'over all possible randomness'. Then it fails from the second round on, "
-        "where $x^t$ depends on the clients drawn or on the privacy noise: with $f_i$ = ($x$ -+ 1)^2/2, one of two "
+        r"where $x^t$ depends on the clients drawn or on the privacy noise: with $f_i = (x \mp 1)^2/2$, one of two "
         r"clients drawn, $Q = 1$, $\eta_g \eta_l = a \le 1/2$, $x^0 = 0$ and $c = \eta_l/2$, $x^1$ is $a/2$ or "
         r"$-a/2$, and for $t = 1$ client 1 has $\alpha_1 = 1/(2 - a)$ or $1/(2 + a)$, and $\tilde\alpha_1 = 1/2$.",
     ),

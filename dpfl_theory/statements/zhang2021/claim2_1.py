@@ -166,8 +166,8 @@ CLAIM: Statement = Statement(
         zhang.PAPER,
         f"Claim 2.1, Section 2.1 ({zhang.VERSION})",
         "5",
-        r"with the proof's problem $f = \sum (x - b_i)^2/2$, $b$ = ($-c/2$, $-c/2$, kc), $k > 4$; all clients, no "
-        r"noise, $\eta_g = 1$",
+        r"with the proof's problem $f = \sum (x - b_i)^2/2$, $b = (-c/2, -c/2, kc)$, $k > 4$; all clients, no noise, "
+        r"$\eta_g = 1$",
     ),
     text=(
         "Given any constant clipping threshold $c$, there exists a convex quadratic problem, for which FedAvg with "

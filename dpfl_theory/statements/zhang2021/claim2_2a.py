@@ -286,8 +286,8 @@ REACHED: Statement = Statement(
         "need not exist. And Remark 1's 'FedAvg algorithm with difference clipping optimizes the sum of the Huberzied "
         "re-weighted local loss functions' is shown for scalars only; it also mentions a learning rate for each local "
         r"loss, while the algorithm has one $\eta_l$ for all. The first sentence of Claim 2.2 does not depend on it.",
-        r"The printed $\Lambda_i$ needs $A_i^T A_i$ to be invertible; $\eta_l$ sum_{$q < Q$} (I - $\eta_l A_i^T "
-        "A_i$)^q is always defined.",
+        r"The printed $\Lambda_i$ needs $A_i^T A_i$ to be invertible; $\eta_l \sum_{q < Q} (I - \eta_l A_i^T A_i)^q$ "
+        "is always defined.",
     ),
 )
 

@@ -141,7 +141,7 @@ EQ7: Statement = Statement(
     ),
     text=(
         r"When $x$ is a scalar, $f_i'(x)$ is the Huberized loss of $\Lambda_i f_i(x)$: $\Lambda_i f_i(x)$ if "
-        r"|$\Lambda_i A_i (A_i x - b_i)$| <= $c$, and $c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ otherwise; its gradient is "
+        r"$|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ otherwise; its gradient is "
         "(6), the clipped one."
     ),
     symbols=_SYMBOLS,
@@ -161,9 +161,9 @@ EQ7: Statement = Statement(
         grade="misprint",
         effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
         printed=r"$c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ where the update is clipped",
-        corrected=r"$c |(A_i x - b_i)/A_i| - c^2$/($2 \Lambda_i A_i^2$)",
+        corrected=r"$c |(A_i x - b_i)/A_i| - c^2/(2 \Lambda_i A_i^2)$",
         counterexample=(
-            r"A = $\Lambda = c = 1$, $b = 0$, $x = 3$: (7) gives 4, not $5/2$, and its derivative there is 3, not 1"
+            r"$A = \Lambda = c = 1$, $b = 0$, $x = 3$: (7) gives 4, not $5/2$, and its derivative there is 3, not 1"
         ),
         repaired="zhang2021.eq7.repaired",
     ),
@@ -180,8 +180,8 @@ REPAIRED: Statement = Statement(
         "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
     ),
     text=(
-        r"When $x$ is a scalar, the loss $\Lambda_i f_i(x)$ if |$\Lambda_i A_i (A_i x - b_i)$| <= $c$, and $c |x - "
-        r"b_i/A_i| - c^2$/($2 \Lambda_i A_i^2$) otherwise, has the clipped gradient (6) as its derivative."
+        r"When $x$ is a scalar, the loss $\Lambda_i f_i(x)$ if $|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |x - "
+        r"b_i/A_i| - c^2/(2 \Lambda_i A_i^2)$ otherwise, has the clipped gradient (6) as its derivative."
     ),
     symbols=_SYMBOLS,
     relation="==",
@@ -257,7 +257,7 @@ BETTER: Statement = Statement(
         r"on problem (8) with $c = 1$; all clients, no noise, $\eta_g = 1$; updates are clipped, as in Algorithm 2",
     ),
     text=(
-        r"There exist a linear regression problem such that under the same $c$, $\eta_l$ and Q, FedAvg with "
+        r"There exist a linear regression problem such that under the same $c$, $\eta_l$ and $Q$, FedAvg with "
         "difference clipping converges to a better solution with smaller loss than the original FedAvg."
     ),
     expectations=zhang.expected("E_clipped_end", "E_plain_end"),

@@ -119,8 +119,9 @@ REPAIRED: Statement = Statement(
         (
             r"repaired: $Q$ in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so $T \ge "
             r"80 \ln(1/\delta)$ and $\varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$. The bound is for cohorts of "
-            "$P$ different clients, or P draws with replacement; the repaired Theorem 3.2 says for which cohorts this "
-            "noise is private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
+            "$P$ different clients, or $P$ draws with replacement; the repaired Theorem 3.2 says for which cohorts "
+            "this noise is private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide "
+            "them"
         ),
     ),
     text=(

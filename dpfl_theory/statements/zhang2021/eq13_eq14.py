@@ -201,7 +201,7 @@ EQ14: Statement = zhang.proof_step(
         grade="misprint",
         effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes $A_1$ from there."),
         printed=(
-            r"... + $(\eta_l \alpha/2) E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q}) (1/(\eta_l N \alpha)) \sum "
+            r"$\dots + (\eta_l \alpha/2) E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q}) (1/(\eta_l N \alpha)) \sum "
             r"\Delta_i\|^2$"
         ),
         corrected=(

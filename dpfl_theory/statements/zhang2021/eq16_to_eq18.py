@@ -268,8 +268,8 @@ EQ18: Statement = zhang.proof_step(
     ),
     remark=Remark(
         "The cohort may be a set of $P$ clients, as Algorithm 3 draws it. Or every draw may be a separate local run, "
-        "as the factor $1/P$ of (17) needs. In both cases (18) holds with <= in place of =, which is all that the "
-        "proof uses.",
+        r"as the factor $1/P$ of (17) needs. In both cases (18) holds with $\le$ in place of $=$, which is all that "
+        "the proof uses.",
         shown_by="zhang2021.eq18.algorithm3",
         repaired="zhang2021.eq18.repaired",
     ),
@@ -299,7 +299,7 @@ EQ18_SETS: Statement = zhang.proof_step(
     ),
     expected="violated",
     reading=(
-        "The cohort is a subset of [$N$], as Algorithm 3 prints it, or P draws with replacement, each of them a "
+        "The cohort is a subset of [$N$], as Algorithm 3 prints it, or $P$ draws with replacement, each of them a "
         "separate local run."
     ),
     reading_of="zhang2021.eq18",
@@ -310,8 +310,8 @@ EQ18_REPAIRED: Statement = zhang.proof_step(
     "The second moment of the sampled updates, repaired",
     "18",
     (
-        "repaired: <= in place of =; without replacement, or with it, whether a client that is drawn twice runs once "
-        "or twice"
+        r"repaired: $\le$ in place of $=$; without replacement, or with it, whether a client that is drawn twice runs "
+        "once or twice"
     ),
     (
         r"$E\|(1/P) \sum_{P_t} \breve\Delta\|^2 \le (1/P^2) E$[$(P/N) \sum_i \|\breve\Delta_i\|^2 + P(P-1) \|(1/N) "

@@ -154,7 +154,7 @@ EQ20: Statement = zhang.proof_step(
             0.0,
             "At $P = 80$, $N = 1920$, $Q = 32$ the counterexample's clients need $L$ above 800, in the units in which "
             "the parameters happen to be counted. And $P/(6QL(P - 1))$, which has its $L$, is the smaller limit of "
-            "the steps for L above $8/79 = 0.101$.",
+            "the steps for $L$ above $8/79 = 0.101$.",
         ),
         printed=(
             r"... + $(30/P) \eta_l^4 \eta_g^2 \alpha L^2 Q^2 \sigma_l^2 + (12/P) \eta_l^2 \eta_g^2 \alpha Q^3 "

@@ -85,7 +85,7 @@ EQ22: Statement = zhang.proof_step(
     "22",
     "for the steps of (21). The proof's $x_1$ is the algorithm's $x^0$; a bracket of the display is not closed",
     (
-        r"$(1/T) \sum_t E$[$\alpha \|\nabla f(x_t)\|^2$] <= $(4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
+        r"$(1/T) \sum_t E[\alpha \|\nabla f(x_t)\|^2] \le (4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
         r"\eta_l^2 L^2 Q (1 + 12 \eta_l \eta_g/P)(\sigma_l^2 + 6 Q \sigma_g^2) (1/T) \sum \alpha + (12L/P) \eta_g "
         r"\eta_l \sigma_l^2 (1/T) \sum \alpha^2 + 2L (\eta_g/(\eta_l Q P)) d \sigma^2 + (4/(\eta_l Q))$ times the "
         r"mean biases + $(6L/(\eta_l Q)) \eta_g$ times the mean spreads."
@@ -135,7 +135,7 @@ REPAIRED: Statement = zhang.proof_step(
     "22",
     "repaired: the sum of the repaired (21), with its limits on the steps",
     (
-        r"$(1/T) \sum_t E$[$\alpha \|\nabla f(x_t)\|^2$] <= $(4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
+        r"$(1/T) \sum_t E[\alpha \|\nabla f(x_t)\|^2] \le (4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
         r"\eta_l^2 L^2 Q (\sigma_l^2 + 6 Q \sigma_g^2) \gamma_1 + (L/P) \eta_g \eta_l (13 \sigma_l^2 + 54 Q "
         r"\sigma_g^2) \gamma_2 + 2L (\eta_g/(\eta_l Q P)) d \sigma^2 + (4/(\eta_l Q))$ times the mean biases + "
         r"$(6L/(\eta_l Q)) \eta_g$ times the mean spreads."

@@ -176,15 +176,15 @@ THEOREM: Statement = Statement(
             r"what the corrected proof gives: $4(f(x^0) - f^*)/(\eta_g \eta_l Q T) + 10 \eta_l^2 L^2 Q (\sigma_l^2 + "
             r"6 Q \sigma_g^2) \gamma_1 + (\eta_g \eta_l L/P)(13 \sigma_l^2 + 54 Q \sigma_g^2) \gamma_2$, for $\eta_g "
             r"\eta_l \le \min\{P/(120QL), P/(6QL(P-1))\}$ and $\eta_l \le 1/(\sqrt{120} QL)$. With $\eta_g = "
-            r"\sqrt{QP}$, $\eta_l = 1/(\sqrt{T} Q L)$ and $P < N$, or P draws with replacement, that is "
+            r"\sqrt{QP}$, $\eta_l = 1/(\sqrt{T} Q L)$ and $P < N$, or $P$ draws with replacement, that is "
             r"$O(\sqrt{Q/(PT)} + 1/T)$, not the stated $O(1/\sqrt{PQT} + 1/T)$. And two clients of which one takes "
             r"part do reach $\sqrt{Q/T} \sigma_g^2/2$, which grows with $Q$"
         ),
         why=(
             r"two things are refuted. The term in $\sigma_g^2$ is missing wherever clients are sampled. And the limit "
             "$P/(48Q)$ has lost its $L$ (zhang2021.eq20), so that for $P = 1$ steps far beyond $2/L$ are allowed. "
-            "With full participation and L restored the theorem is not refuted: the exact runs with $P = N$ and $L = "
-            r"1$ all satisfy it. Section 3.1 has $\eta_l = 1/\sqrt{TQL}$ in the available copy, which is not a step "
+            "With full participation and $L$ restored the theorem is not refuted: the exact runs with $P = N$ and $L "
+            r"= 1$ all satisfy it. Section 3.1 has $\eta_l = 1/\sqrt{TQL}$ in the available copy, which is not a step "
             r"size by its unit; it is read as $1/(\sqrt{T} Q L)$, and under the other reading the term in "
             r"$\sigma_g^2$ is missing too"
         ),

@@ -168,7 +168,7 @@ THEOREM3_2: Statement = Statement(
         corrected=(
             r"With two more conditions, $\varepsilon \le \ln(1/\delta)/2$ and $T \ge 80 \ln(1/\delta)$, the constants "
             "$u = 1$ and $v = 4$ are enough for zero-out neighbours: proved for clients that take part independently "
-            "with probability $P/N$, certified at the paper's own settings for cohorts of exactly P. Where $D_i$ is "
+            "with probability $P/N$, certified at the paper's own settings for cohorts of exactly $P$. Where $D_i$ is "
             "replaced, $u = 1$ and $v = 16$ are certified at the same points, and $v = 4$ is not enough: the true "
             r"$\delta$ is 1.37e-4 in place of 1e-5 at $P = N$, $\varepsilon = 2$. For every $T$, and however the "
             r"clients are drawn, $P$ in place of $N$ is sufficient for $\varepsilon \le 2 \ln(1/\delta)$, with 4, or "
@@ -242,8 +242,8 @@ EVERY_T: Statement = Statement(
         note=(
             r"$P$ in place of $N$, $v = 4$ and $\varepsilon \le 2 \ln(1/\delta)$: sufficient for every $T$ and every "
             "way of drawing the cohorts, since it does not rely on sampling. For $P = N$ it is the printed noise; "
-            "where $P < N$ and T is large the repaired theorem needs less. Algorithm 3; zero-out neighbours. Where a "
-            "client's data set is replaced by another one, 16 in place of 4"
+            "where $P < N$ and $T$ is large the repaired theorem needs less. Algorithm 3; zero-out neighbours. Where "
+            "a client's data set is replaced by another one, 16 in place of 4"
         ),
         provenance="derived",
     ),

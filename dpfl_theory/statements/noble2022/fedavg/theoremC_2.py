@@ -184,8 +184,8 @@ CONVEX: Statement = Statement(
         corrected=(
             r"take $\tilde\eta = K \eta_l \eta_g = \min(1/(8 (1 + B^2) \nu), \sqrt{3} D_0/(2 \sqrt{c_1 T}), (3 "
             r"D_0^2/(4 c_2 T))^{1/3})$, $c_1 = V/(KlM) + 15 (1 - l) G^2/(8lM)$, $c_2 = 21 \nu G^2/(32lM)$. This gives "
-            r"the printed terms with the factors sqrt(3) (of $\sqrt{V}$, $V = \varsigma^2/(sR) + \Sigma_g^2$), $3 "
-            r"\sqrt{10}/4$, $(3/4) 7^{1/3}/(lM)^{1/3}$, and 6 $(1 + B^2)$ in place of $B^2$. It does so for the mean "
+            r"the printed terms with the factors $\sqrt{3}$ (of $\sqrt{V}$, $V = \varsigma^2/(sR) + \Sigma_g^2$), $3 "
+            r"\sqrt{10}/4$, $(3/4) 7^{1/3}/(lM)^{1/3}$, and $6 (1 + B^2)$ in place of $B^2$. It does so for the mean "
             r"of $x^0, \dots, x^{T-1}$, if $x^0$ is not $x^*$"
         ),
         why=f"{WHY_FALSE} The best step shrinks with $D_0/G$ too.",
@@ -255,8 +255,8 @@ NON_CONVEX: Statement = Statement(
             r"their units are not that of $\|\nabla F\|^2$: $\sqrt{\nu F} \Sigma_g$, $G \sqrt{\nu F (1 - l)}$ and "
             r"$(\nu F G)^{2/3}$ have it. And the step must be chosen: take $\tilde\eta = K \eta_l \eta_g = \min(1/(8 "
             r"(1 + B^2) \nu), \sqrt{3 F/(c_1 T)}, (3 F/(c_2 T))^{1/3})$, $c_1 = 2 \nu V/(KlM) + 18 \nu (1 - l) "
-            r"G^2/(5lM)$, $c_2 = 8 \nu^2 G^2/(5lM)$. This gives them with the factors 2 sqrt(6) (of $\sqrt{V}$, $V = "
-            r"\varsigma^2/(sR) + \Sigma_g^2$), $6 \sqrt{30}/5$, $(4/5) 15^{2/3}/(lM)^{1/3}$, and 24 $(1 + B^2)$ in "
+            r"G^2/(5lM)$, $c_2 = 8 \nu^2 G^2/(5lM)$. This gives them with the factors $2 \sqrt{6}$ (of $\sqrt{V}$, $V "
+            r"= \varsigma^2/(sR) + \Sigma_g^2$), $6 \sqrt{30}/5$, $(4/5) 15^{2/3}/(lM)^{1/3}$, and $24 (1 + B^2)$ in "
             r"place of $B^2$. It does so for a random one of $x^0, \dots, x^{T-1}$"
         ),
         why=(
@@ -267,9 +267,9 @@ NON_CONVEX: Statement = Statement(
         counterexample=(
             r"$d = 1$, $M = l = K = s = 1$, $G = 0$, $B = 1$, $F(x) = \nu x^2/2$, linear far from $x^* = 0$, $V = "
             r"\Sigma_g^2/2$, $x^0 = \tilde\eta \sqrt{V}$: $E\|\nabla F\|^2 \ge \Sigma_g^2/512$ at $x^0$ and at every "
-            "$x^t$, up to an arbitrarily small amount that the linear part takes. So it holds for all weights and T, "
-            r"while the right side tends to 0. Over $x^1, \dots, x^T$, as printed, one step refutes it: $x^0 = x^*$, "
-            r"$T = 1$, the left side is $\Sigma_g^2/(512 M) > 0$, the right side 0 for every constant"
+            "$x^t$, up to an arbitrarily small amount that the linear part takes. So it holds for all weights and "
+            r"$T$, while the right side tends to 0. Over $x^1, \dots, x^T$, as printed, one step refutes it: $x^0 = "
+            r"x^*$, $T = 1$, the left side is $\Sigma_g^2/(512 M) > 0$, the right side 0 for every constant"
         ),
         repaired="noble2022.theoremC.2.non-convex.repaired",
     ),

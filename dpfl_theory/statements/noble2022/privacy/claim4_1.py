@@ -165,8 +165,10 @@ THIRD_PARTY: Statement = Statement(
         repaired="noble2022.claim4.1.third-party.repaired",
         affects=("noble2022.theorem4.1.third-party",),
         survives={
-            "noble2022.table1.rounds": "The tables compute Implementation's formula and are checked against that; its $T$ are private for "
-            "DP-SCAFFOLD all the same, as certified limits show.",
+            "noble2022.table1.rounds": (
+                "The tables compute Implementation's formula and are checked against that; its $T$ are private for "
+                "DP-SCAFFOLD all the same, as certified limits show."
+            ),
             **SURVIVES,
         },
     ),

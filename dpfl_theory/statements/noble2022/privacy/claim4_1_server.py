@@ -134,7 +134,7 @@ SERVER: Statement = Statement(
     ),
     reading=(
         "$t$ counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
-        "$c_i^0$ among the T. Theorem 4.1's $T$ must then include the rounds of the warm-up."
+        "$c_i^0$ among the $T$. Theorem 4.1's $T$ must then include the rounds of the warm-up."
     ),
     remark=Remark(
         "B.3's induction starts from $t = 1$ after the warm start. If $t$ counts only the rounds after the warm "

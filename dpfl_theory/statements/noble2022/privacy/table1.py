@@ -109,7 +109,7 @@ ROUNDS: Statement = Statement(
             1 / 362,
             "The largest share by which one of the 25 numbers of rounds must grow, 362 to 363; 506 and 458 grow by "
             "one too. The runs are as private as claimed. Appendix D.3.2 concludes from the repeated row that lower "
-            r"subsampling ratios are needed 'to obtain different values for T when $\sigma_g = 80$ and $\sigma_g = "
+            r"subsampling ratios are needed 'to obtain different values for $T$ when $\sigma_g = 80$ and $\sigma_g = "
             "160$'; at the paper's own ratios they differ already, by one round.",
         ),
         printed=r"$T = 506$, 458 and 362 for $\sigma_g = 160$, $K = 5$, 10 and 20.",
@@ -126,7 +126,7 @@ ROUNDS: Statement = Statement(
             r"$\sigma_g = 160$, $K = 5$, 10, 20: Implementation's $\varepsilon$ at $T = 507$, 459, 363 is 2.99993, "
             r"2.99956, 2.99985 (at $\alpha = 7$), and above 3 with one round more; for $K = 10$ it is 3.00141 at 460. "
             r"At $T = 459$ it is at most 3 for $\alpha$ from 6.9965 to 7.0120, and a grid that gives the printed 324 "
-            r"at $\sigma_g = 10$, K = 20 (2.99980) has an order from 6.9984 to 7.0019"
+            r"at $\sigma_g = 10$, $K = 20$ (2.99980) has an order from 6.9984 to 7.0019"
         ),
         repaired="noble2022.table1.rounds.repaired",
     ),

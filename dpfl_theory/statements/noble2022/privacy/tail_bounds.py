@@ -153,8 +153,8 @@ EQ5: Statement = Statement(
         ),
     ),
     text=(
-        r"$M$ is $(\varepsilon(\delta), \delta)$-DP with $\varepsilon(\delta)$ = min over $\lambda > 0$ of "
-        r"$(\log(1/\delta) + K_M(\lambda))/\lambda$."
+        r"$M$ is $(\varepsilon(\delta), \delta)$-DP with $\varepsilon(\delta) = \min_{\lambda > 0} (\log(1/\delta) + "
+        r"K_M(\lambda))/\lambda$."
     ),
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
@@ -191,8 +191,8 @@ EQ6: Statement = Statement(
         ),
     ),
     text=(
-        r"$M$ is $(\varepsilon, \delta(\varepsilon))$-DP, $\delta(\varepsilon)$ = min over $\lambda > 0$ of "
-        r"$e^{K_M(\lambda) - \lambda \varepsilon}$."
+        r"$M$ is $(\varepsilon, \delta(\varepsilon))$-DP, $\delta(\varepsilon) = \min_{\lambda > 0} e^{K_M(\lambda) - "
+        r"\lambda \varepsilon}$."
     ),
     symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=_delta_sides,

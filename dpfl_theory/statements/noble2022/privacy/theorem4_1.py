@@ -214,8 +214,8 @@ THIRD_PARTY: Statement = Statement(
             "Neither the formula without approximation nor the order gives it. The formula fails for $T = 1$, where "
             r"$x^1$ is the final model; the order fails for $T = 1$ as $\delta$ falls, and for many rounds at fixed "
             r"$\delta$ if $x^1, \dots, x^T$ are seen (footnote 1). Without approximation, users' sampling only makes "
-            r"a user's rounds fewer, and for $K > 1$ the other users' noise does not count: $\varepsilon$ = min over "
-            r"$\alpha$ of $(T \log(1 - l + l e^{(\alpha-1) K \varepsilon''(\alpha, \sigma_g^2)}) + "
+            r"a user's rounds fewer, and for $K > 1$ the other users' noise does not count: $\varepsilon = "
+            r"\min_\alpha (T \log(1 - l + l e^{(\alpha-1) K \varepsilon''(\alpha, \sigma_g^2)}) + "
             r"\log(1/\delta))/(\alpha-1)$, and for DP-FedAvg with $K = 1$ the same at $lM \sigma_g^2$."
         ),
         why=(
@@ -250,8 +250,10 @@ THIRD_PARTY: Statement = Statement(
         repaired="noble2022.theorem4.1.third-party.repaired",
         survives=order.SURVIVES
         | {
-            "noble2022.table1.rounds": "The tables compute Implementation's formula and are checked against that; its $T$ are private all "
-            "the same, as certified limits show.",
+            "noble2022.table1.rounds": (
+                "The tables compute Implementation's formula and are checked against that; its $T$ are private all "
+                "the same, as certified limits show."
+            ),
         },
     ),
     uses=(

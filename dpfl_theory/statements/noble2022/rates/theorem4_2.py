@@ -182,8 +182,8 @@ _NOTE = (
     r"may be 0, refutes nothing. The meaning of $\varepsilon$ depends on Theorem 4.1; the inequality does not"
 )
 _READING = (
-    "delta is at most 1/2 and at most Tl/2: the bound is asymptotic, 'with numerical constants omitted' (Appendix "
-    "C.2), and all experiments have delta = 1/(MR); so read the theorem holds, with the constant {}."
+    r"$\delta$ is at most $1/2$ and at most $Tl/2$: the bound is asymptotic, 'with numerical constants omitted' "
+    r"(Appendix C.2), and all experiments have $\delta = 1/(MR)$; so read the theorem holds, with the constant {}."
 )
 _SLIPS = (r"The averaged output is over $x^1, \dots, x^T$; the proofs bound $x^0, \dots, x^{T-1}$.",)
 
@@ -244,8 +244,8 @@ SCAFFOLD: Statement = Statement(
     ),
     typos=(
         *_SLIPS,
-        r"Appendix C.2 prints $\Sigma_g(C) = 2 C d$ sqrt(2 $lTK$ ...)/$(\varepsilon R \sqrt{M})$ at $\sigma_g^*$, "
-        r"with $d$ where its own definition has $\sqrt{d}$.",
+        r"Appendix C.2 prints $\Sigma_g(C) = 2 C d \sqrt{2 lTK \dots}/(\varepsilon R \sqrt{M})$ at $\sigma_g^*$, with "
+        r"$d$ where its own definition has $\sqrt{d}$.",
     ),
 )
 

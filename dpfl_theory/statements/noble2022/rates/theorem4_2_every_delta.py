@@ -94,7 +94,7 @@ DEFINED = Hypothesis(
 _NOTE = (
     "$d = 1$, $M = l = K = s = R = C = D_0 = 1$, $F(x) = x^2/2$ up to $|x| = 1$ and linear beyond, $T = 1000$, "
     r"$\varepsilon = 1/1000$, $1 - \delta = 10^{-13}$: for all step sizes and weights the excess is above 0.245, and "
-    r"the right side is $0.00183 c$; for $\varepsilon = 1/T$, $\log(1/\delta) = T^{-5}$ no $c$ serves for all T. A "
+    r"the right side is $0.00183 c$; for $\varepsilon = 1/T$, $\log(1/\delta) = T^{-5}$ no $c$ serves for all $T$. A "
     r"small $\delta$ is no way out: with $M = T/\delta$ such users, one a round $(Tl = \delta)$, and $\varepsilon = "
     r"\delta/T^2$ the privacy bound is 0 and the right side tends to 0; the excess stays near $1/4$ or more. With "
     r"$\log(2Tl/\delta) \log(2/\delta)$ in the bound $c = 51$ (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve"

@@ -42,7 +42,7 @@ ROUNDS = (
 SLIPS = (
     Typo(
         "$C$ is set to the median of the unclipped gradients' norms: the longer half of them is clipped then, so that "
-        "Assumption 3.3, under which all three parts are stated, does not hold in runs with that C. Such a $C$ "
+        "Assumption 3.3, under which all three parts are stated, does not hold in runs with that $C$. Such a $C$ "
         "depends on the data, which Theorem 4.1, with its constant $C$, does not cover (the appendix neglects that "
         "leak).",
         where="Appendix D.1",

@@ -264,8 +264,10 @@ COROLLARY: Statement = Statement(
         ),
         repaired="noble2022.corollaryC.1.repaired",
         survives={
-            "noble2022.lemmaC.4": "Its proof cites the corollary, for $F_i$ that need not be convex where Lemma C.9 uses it; the first "
-            "display, which holds as printed, and Lemma C.1 are enough (see its sharpened form).",
+            "noble2022.lemmaC.4": (
+                "Its proof cites the corollary, for $F_i$ that need not be convex where Lemma C.9 uses it; the first "
+                "display, which holds as printed, and Lemma C.1 are enough (see its sharpened form)."
+            ),
         },
     ),
     uses=("noble2022.lemmaC.1",),

@@ -174,9 +174,9 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         _WHERE,
         note=(
-            r"the display is the second part, the first is $E$[$\tilde H$ | $y$] = $\nabla F_i(y)$; $sR$ is read as a "
-            "whole number, drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption "
-            "3.3). The worst cases are over $R$ vectors: at one point the gradients of smooth records may be any"
+            r"the display is the second part, the first is $E[\tilde H | y] = \nabla F_i(y)$; $sR$ is read as a whole "
+            "number, drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). "
+            "The worst cases are over $R$ vectors: at one point the gradients of smooth records may be any"
         ),
     ),
     text=(

@@ -204,9 +204,9 @@ LEMMA: Statement = Statement(
         *runs.checks(_eta, runs=runs.SUMS, label="part 2"),
     ),
     typos=(
-        r"Part 2 prints $\|\sum a_i\|^2$ without an expectation, although $a_i = E$[$A_i$ | $A_{i-1}, \dots, A_1$] is "
+        r"Part 2 prints $\|\sum a_i\|^2$ without an expectation, although $a_i = E[A_i | A_{i-1}, \dots, A_1]$ is "
         "random; without one the bound can fail: $A_1 = -1$, 0 or 1 with probability $1/4$, $1/2$, $1/4$ and $A_2 = "
-        r"a_2 = 9$ $A_1$ have $E(A_1 + A_2)^2 = 50$, but 2 $a_2^2 + 4 \sigma_A^2 = 2$ where $A_1 = 0$.",
+        r"a_2 = 9 A_1$ have $E(A_1 + A_2)^2 = 50$, but $2 a_2^2 + 4 \sigma_A^2 = 2$ where $A_1 = 0$.",
     ),
 )
 

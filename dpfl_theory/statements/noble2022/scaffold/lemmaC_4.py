@@ -93,9 +93,9 @@ C4: Statement = Statement(
         "noble2022.lemmaC.4.sharpened",
     ),
     typos=(
-        r"The proof replaces $E$[$\nabla F_i(y_i^{k-1})$ | $y^0$] by $\nabla F_i(y_i^{k-1})$. It replaces "
-        "$E$[$c_i^{t-1}$ | $y^0$] by gradients, whatever $x^{t-1}$ says about the errors in $c_i^{t-1}$. The bound "
-        "holds without either (see the sharpened form).",
+        r"The proof replaces $E[\nabla F_i(y_i^{k-1}) | y^0]$ by $\nabla F_i(y_i^{k-1})$. It replaces $E[c_i^{t-1} | "
+        "y^0]$ by gradients, whatever $x^{t-1}$ says about the errors in $c_i^{t-1}$. The bound holds without either "
+        "(see the sharpened form).",
         r"The proof cites all of Corollary C.1, whose second and third display need convex $F_i$ and $\eta_l \le "
         r"2/\nu$; the first display, which follows from Lemma C.1 alone, is enough (see the sharpened form).",
         r"Appendix C.3's summary of a round prints $\tilde c_i^t := c^{t-1} - c_i^{t-1} + (x^{t-1} - y_i^K)/(K "

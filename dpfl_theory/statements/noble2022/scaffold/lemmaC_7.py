@@ -230,10 +230,10 @@ LEMMA: Statement = Statement(
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
     typos=(
         r"For $\mu = 0$ the second bound of $\eta_l$ divides by 0; it is read as absent.",
-        r"The display of $E[A]$ prints $(\mu/4) E\|x^{t-1} - x^*\|$ without its square. It prints = where it puts the "
-        "drift, over $y_i^1$ to $y_i^K$, for the points $y_i^0$ to $y_i^{K-1}$: that is <=.",
-        r"Equation (9) prints $-\tilde\eta E$[$c^{t-1}$ | $y_0$] in its middle; $c^{t-1}$ is the old control variate. "
-        r"Both of its ends equal $-\tilde\eta$ times the mean of $E$[$\tilde c_i^t$ | $y_0$] over all $M$ users.",
+        r"The display of $E[A]$ prints $(\mu/4) E\|x^{t-1} - x^*\|$ without its square. It prints $=$ where it puts "
+        r"the drift, over $y_i^1$ to $y_i^K$, for the points $y_i^0$ to $y_i^{K-1}$: that is $\le$.",
+        r"Equation (9) prints $-\tilde\eta E[c^{t-1} | y_0]$ in its middle; $c^{t-1}$ is the old control variate. "
+        r"Both of its ends equal $-\tilde\eta$ times the mean of $E[\tilde c_i^t | y_0]$ over all $M$ users.",
         r"The proof writes $\Delta x^t$ with only the sum over the cohort's noisy gradients under the factor "
         "$1/(KlM)$; $c^{t-1} - c_i^{t-1}$ belongs inside that sum.",
         "The display before A puts Lemma C.4, whose $E_t$ and $F_{t-1}$ are expectations over all rounds, under "

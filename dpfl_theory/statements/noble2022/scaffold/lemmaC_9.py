@@ -205,7 +205,7 @@ LEMMA: Statement = Statement(
         effect=Effect(
             0.0025,
             "The share by which the term must grow for softmax losses of records of unit length with a bias and the "
-            r"paper's regularisation, $\nu \le 1.005$: sqrt(1.005) - 1. Where $\nu \le 1$ nothing changes.",
+            r"paper's regularisation, $\nu \le 1.005$: $\sqrt{1.005} - 1$. Where $\nu \le 1$ nothing changes.",
         ),
         printed=(
             r"$\sqrt{F_0} (\varsigma/\sqrt{sR} + \Sigma_g)/\sqrt{TKlM} \sqrt{1 + lM/\eta_g^2}$ as a term, under "

@@ -256,9 +256,9 @@ NON_CONVEX: Statement = Statement(
         counterexample=(
             r"$d = 1$, $M = l = K = s = 1$, $F(x) = \nu x^2/2$, linear far from $x^* = 0$, $V = \Sigma_g^2/2$, $x^0 = "
             r"\tilde\eta \sqrt{V}$: $E\|\nabla F\|^2 \ge \Sigma_g^2/1152$ at $x^0$ and at every $x^t$, up to an "
-            "arbitrarily small amount that the linear part takes. So it holds for all weights and T, while the right "
-            r"side tends to 0. Over $x^1, \dots, x^T$, as printed, one step refutes it: $x^0 = x^*$, $T = 1$, the "
-            r"left side is $\Sigma_g^2/(1152 M) > 0$, the right side 0 for every constant"
+            "arbitrarily small amount that the linear part takes. So it holds for all weights and $T$, while the "
+            r"right side tends to 0. Over $x^1, \dots, x^T$, as printed, one step refutes it: $x^0 = x^*$, $T = 1$, "
+            r"the left side is $\Sigma_g^2/(1152 M) > 0$, the right side 0 for every constant"
         ),
         repaired="noble2022.theoremC.1.non-convex.repaired",
     ),
