@@ -8,74 +8,29 @@ formula as plain text keeps the spaces of its source: ``\eta \le 1/L`` is ``eta 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-__all__ = ["FORMULA", "KNOWN", "plain", "replace_formulas"]
+__all__ = ["FORMULA", "plain", "plain_data", "replace_formulas"]
 
 FORMULA = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)\$(?!\d)")
 """A formula within Markdown. A dollar next to a space, or before a digit, opens or closes none, nor does ``\\$``."""
 
-_GREEK = [
-    "alpha",
-    "beta",
-    "gamma",
-    "delta",
-    "zeta",
-    "eta",
-    "theta",
-    "kappa",
-    "lambda",
-    "mu",
-    "nu",
-    "xi",
-    "pi",
-    "rho",
-    "sigma",
-    "varsigma",
-    "tau",
-    "chi",
-    "psi",
-    "omega",
-    "Gamma",
-    "Delta",
-    "Theta",
-    "Lambda",
-    "Pi",
-    "Sigma",
-    "Phi",
-    "Psi",
-    "Omega",
-]
-_NAMES = [*_GREEK, *["log", "ln", "exp", "min", "max", "inf", "sup", "sum", "prod", "cos", "in"]]
-"""Commands that plain text shows by their names."""
 _SIGNS = {
-    **{
-        "le": "<=",
-        "leq": "<=",
-        "ge": ">=",
-        "geq": ">=",
-        "ne": "!=",
-        "sim": "~",
-        "pm": "+-",
-        "mp": "-+",
-        "to": "->",
-        "cdot": "*",
-    },
-    **{"infty": "infinity", "nabla": "grad", "varepsilon": "epsilon", "varphi": "phi", "dots": "...", "ell": "l"},
-    **{"langle": "<", "rangle": ">", "left": "", "right": "", "|": "||", ",": " ", "{": "{", "}": "}"},
+    **{"le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "ne": "!=", "sim": "~", "pm": "+-", "mp": "-+", "to": "->"},
+    **{"infty": "infinity", "nabla": "grad", "varepsilon": "epsilon", "varphi": "phi", "cdot": "*", "dots": "..."},
+    **{"langle": "<", "rangle": ">", "left": "", "right": "", "|": "||", ",": " "},
 }
+"""Commands that are not shown by their names."""
 _ACCENTS = {"hat": "_hat", "bar": "_bar", "breve": "_breve", "tilde": "~"}
 _WORDS = ("text", "mathrm", "operatorname", "mathbb", "mathcal", "mathbf")
 """Commands whose argument is shown as it is."""
-KNOWN = frozenset([*_NAMES, *_SIGNS, *_ACCENTS, *_WORDS, "sqrt", "frac"])
-"""The commands for formulas in prose."""
-
 _TOKEN = re.compile(r"\\(?:langle|left|right)\s*|\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
 """A token of LaTeX; a space after a sign that opens belongs to it."""
 _POWER_OF_TEN = re.compile(r"(?<![\w.])(?:(\d+(?:\.\d+)?) \\cdot 10\^\{(-?\d+)\}|10\^\{(-\d+)\})")
 _SHORT = re.compile(r"-?(?:[A-Za-z]+|\d+(?:\.\d+)?)|[-+]|\(\w+\)")
 """An exponent or an index that needs no braces."""
-_FACTOR = re.compile(rf"\d+(?:\.\d+)?|(?:[A-Za-z]|{'|'.join(_GREEK)})(?:_\w+)?")
+_FACTOR = re.compile(r"(?:\d+(?:\.\d+)?|[A-Za-z]|[A-Z]?[a-z]{2,})(?:_\w+)?")
 """A numerator or a denominator that needs no parentheses."""
 
 
@@ -86,6 +41,19 @@ def plain(text: str) -> str:
     '||grad f(x*)||^2 <= 1/(2L), where C_hat_i = 2e-3.'
     """
     return replace_formulas(text, _formula).replace(r"\$", "$") if "$" in text else text
+
+
+def plain_data(value: Any) -> Any:
+    """Plain data with every text of it as plain text; keys stay.
+
+    >>> plain_data({"meaning": ["at most $L$", 1]})
+    {'meaning': ['at most L', 1]}
+    """
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, Mapping):
+        return {key: plain_data(part) for key, part in value.items()}
+    return [plain_data(part) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def replace_formulas(text: str, of: Callable[[str], str], between: Callable[[str], str] = str) -> str:

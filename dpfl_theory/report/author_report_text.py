@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.core import Effect
+from dpfl_theory.core.prose import plain_data, replace_formulas
 
 __all__ = ["as_markdown", "as_text", "escaped", "place", "verdict_text"]
 
@@ -47,7 +48,9 @@ def place(instance: Mapping[str, Any]) -> str:
 
 
 def as_markdown(author_report: Mapping[str, Any]) -> str:
-    """The whole report as Markdown, each counterexample's script in a block of code."""
+    """The whole report as Markdown, each counterexample's script in a block of code.
+
+    Texts of the catalogue are Markdown as they are; places and names are escaped."""
     parts = [f"# To the authors of {escaped(author_report['title'])}", *map(escaped, author_report["opening"])]
     for title, section in SECTIONS.items():
         body = list(section(author_report))
@@ -57,18 +60,18 @@ def as_markdown(author_report: Mapping[str, Any]) -> str:
 
 def _causes(author_report: Mapping[str, Any]) -> Iterator[str]:
     for c in author_report["causes"]:
-        yield f"### {escaped(c['title'])}"
-        yield escaped(c["text"])
-        yield f"**The smallest counterexample found.** {escaped(c['example'])}"
+        yield f"### {c['title']}"
+        yield c["text"]
+        yield f"**The smallest counterexample found.** {c['example']}"
         if c["script"]["text"]:
             yield f"It is reproduced by `{c['script']['path']}`:"
             yield _code(c["script"]["text"])
-        yield f"**Strongest objection.** {escaped(c['objection'])}"
-        yield f"**Response.** {escaped(c['response'])}"
+        yield f"**Strongest objection.** {c['objection']}"
+        yield f"**Response.** {c['response']}"
         if c["proof"]:
             claim, *steps = c["proof"]
-            yield f"**A proof, step by step.** {escaped(claim)}"
-            yield "\n".join(f"{number}. {escaped(step)}" for number, step in enumerate(steps, 1))
+            yield f"**A proof, step by step.** {claim}"
+            yield "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
         yield f"Shared by {_ids(c['errata'])}."
 
 
@@ -80,17 +83,17 @@ def _grades(author_report: Mapping[str, Any]) -> Iterator[str]:
 
 def _all(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["errata"]:
-        titles = {c["id"]: escaped(c["title"]) for c in author_report["causes"]}
+        titles = {c["id"]: c["title"] for c in author_report["causes"]}
         yield _table(
             ("Statement", "Place", "Reading", "Grade", "Cause", "Effect at the paper's own settings"),
             [
                 (
                     f"`{e['id']}`",
                     escaped(place(e)),
-                    escaped(e["reading"] or "–"),
+                    e["reading"] or "–",
                     e["grade"],
                     titles[e["cause"]],
-                    escaped(_effect(e)),
+                    _effect(e),
                 )
                 for e in author_report["errata"]
             ],
@@ -100,12 +103,12 @@ def _all(author_report: Mapping[str, Any]) -> Iterator[str]:
 def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
     titles = {c["id"]: c["title"] for c in author_report["causes"]}
     for e in author_report["errata"]:
-        yield f"### `{e['id']}`: {escaped(e['title'])}"
-        yield escaped(f"{place(e)}. Grade: {e['grade']}. Cause: {titles[e['cause']]}.")
+        yield f"### `{e['id']}`: {e['title']}"
+        yield f"{escaped(place(e))}. Grade: {e['grade']}. Cause: {titles[e['cause']]}."
         if e["reading"]:
-            yield f"**Read.** {escaped(e['reading'])}"
+            yield f"**Read.** {e['reading']}"
         for r in e["readings"]:
-            yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {escaped(r['reading'])}"
+            yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {r['reading']}"
         for title, key in (
             ("Printed", "printed"),
             ("Corrected", "corrected"),
@@ -113,16 +116,16 @@ def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
             ("Counterexample", "counterexample"),
         ):
             if e[key]:
-                yield f"**{title}.** {escaped(e[key])}"
-        yield f"**Effect at the paper's own settings.** {escaped(_effect(e))}"
+                yield f"**{title}.** {e[key]}"
+        yield f"**Effect at the paper's own settings.** {_effect(e)}"
         if e["survives"]:
             yield "**What survives.**"
-            yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
+            yield "\n".join(f"- `{id_}`: {why}" for id_, why in e["survives"].items())
         nothing = f"No other statement of this catalogue{', except those that survive' if e['survives'] else ''}"
         yield f"**Statements that depend on it.** {_ids(e['affects']) if e['affects'] else nothing}."
         yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
         if e["repaired"]:
-            yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"
+            yield f"**Repair.** `{e['repaired']}`{': ' + e['repair'] if e['repair'] else ''}"
         else:
             yield "**Repair.** No repair was found."
 
@@ -134,17 +137,17 @@ def _remarks(author_report: Mapping[str, Any]) -> Iterator[str]:
             "condition is elsewhere in the paper. Each fails under the condition that its remark names."
         )
     for r in author_report["remarks"]:
-        yield f"### `{r['id']}`: {escaped(r['title'])}"
+        yield f"### `{r['id']}`: {r['title']}"
         yield escaped(
             f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
         )
         if r["restoration"]:
-            yield f"**Restored:** {escaped(r['restoration'].removesuffix('.'))}."
+            yield f"**Restored:** {r['restoration'].removesuffix('.')}."
         if r["reading"]:
-            yield f"**Read.** {escaped(r['reading'])}"
-        yield escaped(r["text"])
+            yield f"**Read.** {r['reading']}"
+        yield r["text"]
         shown = f"**Shown by** `{r['shown_by']}`, which {verdict_text(r['shown_verdict'])}."
-        yield f"{shown} {escaped(r['shown_reading'] or '')}".rstrip()
+        yield f"{shown} {r['shown_reading'] or ''}".rstrip()
         yield f"**Evidence.** {_checks(r)}. Repeat it with `{r['command']}`."
         if r["repaired"]:
             yield f"**A form that holds there.** `{r['repaired']}`"
@@ -153,14 +156,14 @@ def _remarks(author_report: Mapping[str, Any]) -> Iterator[str]:
 def _sharper(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["sharpened"]:
         yield "These can be stated with better constants. This does not affect what the paper states."
-        yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in author_report["sharpened"])
+        yield "\n".join(f"- `{s['id']}`: {s['text']}" for s in author_report["sharpened"])
 
 
 def _typos(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["typos"]:
         yield "Misprints and false sentences that change no verdict."
         yield "\n".join(
-            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(typo)}"
+            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {typo}"
             for typo, where in _distinct(author_report["typos"]).items()
         )
 
@@ -186,8 +189,21 @@ def _ids(ids: Iterable[str]) -> str:
 
 
 def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
+    lines = [heading, ["---"] * len(heading), *(map(_cell, row) for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _cell(text: str) -> str:
+    r"""A text with no bar that could end its cell.
+
+    >>> _cell(r"a|b $\|x\| = |y|$")
+    'a\\|b $\\Vert{}x\\Vert{} = \\vert{}y\\vert{}$'
+    """
+
+    def formula(latex: str) -> str:
+        return "$" + latex.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}") + "$"
+
+    return replace_formulas(text, formula, lambda words: words.replace("|", r"\|"))
 
 
 def _effect(e: Mapping[str, Any]) -> str:
@@ -208,6 +224,7 @@ def _distinct(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, s
 
 def as_text(author_report: Mapping[str, Any]) -> str:
     """The report in short, causes first; objections, responses and scripts are left to the other forms."""
+    author_report = plain_data(author_report)
     parts = [author_report["reference"], *_hanging("", _counts(author_report))]
     parts += _titled("Causes", [line for c in author_report["causes"] for line in _short_cause(c)])
     parts += _titled("Errata", [line for e in author_report["errata"] for line in _short_erratum(e)])

@@ -124,7 +124,7 @@ SPREAD_OF_POINTS = Cause(
     r"The second display is said to follow from the first 'directly'. But the first has $\sum_k \nabla "
     r"F_i(y_i^{k-1})$ where the second has its expectation given $y^0$. And for $K \ge 2$ the points $y_i^{k-1}$ are "
     "themselves spread by the errors of earlier steps. The corollary's head takes all three expectations "
-    "'conditionally to the users' sampling $C^t'$; the third display has only $y^0$ as its condition, and its proof "
+    "'conditionally to the users' sampling ${C^t}'$; the third display has only $y^0$ as its condition, and its proof "
     "takes 'the expectation over $C^t$'. We claim more against the third display only if the inner expectation "
     "$E[c^t]$ is over $C^t$ too, against the head: then users that differ spread $c^t$ even without any error, and "
     "the right side has no term for that.",
