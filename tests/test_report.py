@@ -16,9 +16,9 @@ from dpfl_theory.cli import main
 from dpfl_theory.core.evidence import Evidence, Interval, document
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
-from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, entries_of, shared
+from dpfl_theory.report.markdown import html as prose
 from dpfl_theory.report.templates import abbreviate, anchor, significant
 from dpfl_theory.report.templates import bar as bar_of
 

@@ -19,13 +19,14 @@ FORMULA = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)\$(?!\d)")
 _SIGNS = {
     **{"le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "ne": "!=", "sim": "~", "pm": "+-", "mp": "-+", "to": "->"},
     **{"infty": "infinity", "nabla": "grad", "varepsilon": "epsilon", "varphi": "phi", "cdot": "*", "dots": "..."},
+    **{"lfloor": "floor(", "rfloor": ")", "lceil": "ceil(", "rceil": ")"},
     **{"langle": "<", "rangle": ">", "left": "", "right": "", "|": "||", ",": " "},
 }
 """Commands that are not shown by their names."""
 _ACCENTS = {"hat": "_hat", "bar": "_bar", "breve": "_breve", "tilde": "~"}
 _WORDS = ("text", "mathrm", "operatorname", "mathbb", "mathcal", "mathbf")
 """Commands whose argument is shown as it is."""
-_TOKEN = re.compile(r"\\(?:langle|left|right)\s*|\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
+_TOKEN = re.compile(r"\\(?:langle|lfloor|lceil|left|right)\s*|\\[A-Za-z]+|\\.|\s+|.", re.DOTALL)
 """A token of LaTeX; a space after a sign that opens belongs to it."""
 _POWER_OF_TEN = re.compile(r"(?<![\w.])(?:(\d+(?:\.\d+)?) \\cdot 10\^\{(-?\d+)\}|10\^\{(-\d+)\})")
 _SHORT = re.compile(r"-?(?:[A-Za-z]+|\d+(?:\.\d+)?)|[-+]|\(\w+\)")

@@ -213,8 +213,8 @@ EQ7: Statement = Statement(
         ),
     ),
     text=(
-        r"For all $\lambda > 0$: $K_M(\lambda) \le (1 - \lambda + \operatorname{floor}(\lambda)) "
-        r"K_M(\operatorname{floor}(\lambda)) + (\lambda - \operatorname{floor}(\lambda)) K_M$(ceil(lambda))."
+        r"For all $\lambda > 0$: $K_M(\lambda) \le (1 - \lambda + \lfloor\lambda\rfloor) K_M(\lfloor\lambda\rfloor) + "
+        r"(\lambda - \lfloor\lambda\rfloor) K_M(\lceil\lambda\rceil)$."
     ),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),

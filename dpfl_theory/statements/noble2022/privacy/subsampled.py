@@ -222,13 +222,15 @@ EQ8: Statement = Statement(
         PAPER,
         "Appendix B.4",
         "(8)",
-        note=r"for $\alpha < 2$ the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
+        note=(
+            r"for $\alpha < 2$ the first term is 0 times $\varepsilon'(1)$, which Lemma B.7 does not define: taken as "
+            "0"
+        ),
     ),
     text=(
         r"For real $\alpha > 1$, $G'_f$ is $(\alpha, \varepsilon'')$-RDP with $\varepsilon'' \le (1 - \alpha + "
-        r"\operatorname{floor}(\alpha)) (\operatorname{floor}(\alpha) - 1)/(\alpha - 1) "
-        r"\varepsilon'(\operatorname{floor}(\alpha)) + (\alpha - \operatorname{floor}(\alpha))$ (ceil(alpha) - "
-        r"1)/$(\alpha - 1) \varepsilon'$(ceil(alpha))."
+        r"\lfloor\alpha\rfloor) (\lfloor\alpha\rfloor - 1)/(\alpha - 1) \varepsilon'(\lfloor\alpha\rfloor) + (\alpha "
+        r"- \lfloor\alpha\rfloor) (\lceil\alpha\rceil - 1)/(\alpha - 1) \varepsilon'(\lceil\alpha\rceil)$."
     ),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
     hypotheses=(ORDER, RATE, NOISE),

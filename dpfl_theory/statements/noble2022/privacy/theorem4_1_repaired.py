@@ -90,10 +90,10 @@ REPAIRED: Statement = Statement(
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
         note=(
             "repaired: without approximation only; warm-up rounds included in $T$, participation seen, local steps "
-            r"composed as if seen, $\operatorname{floor}(lM)/M$ and $\operatorname{floor}(sR)/R$ for $l$ and $s$. For "
-            r"DP-FedAvg with $K = 1$, $\operatorname{floor}(lM) \sigma_g^2$ may replace $\sigma_g^2$. Loose where "
-            r"Lemma B.7 is: for Table 1's $\sigma_g = 10$, $K = 1$, $T = 542$ it gives 4.56, where at most 0.44 is "
-            "certified; for DP-FedAvg, with the cohort's noise, it gives 4.45, where at most 0.18 is"
+            r"composed as if seen, $\lfloor lM\rfloor/M$ and $\lfloor sR\rfloor/R$ for $l$ and $s$. For DP-FedAvg "
+            r"with $K = 1$, $\lfloor lM\rfloor \sigma_g^2$ may replace $\sigma_g^2$. Loose where Lemma B.7 is: for "
+            r"Table 1's $\sigma_g = 10$, $K = 1$, $T = 542$ it gives 4.56, where at most 0.44 is certified; for "
+            "DP-FedAvg, with the cohort's noise, it gives 4.45, where at most 0.18 is"
         ),
     ),
     text=(

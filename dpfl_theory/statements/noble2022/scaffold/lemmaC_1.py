@@ -156,7 +156,7 @@ def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
 
 RECORDS = Hypothesis(
     lambda s: (s.s > 0, s.s <= 1, s.s * s.R >= 1, whole(s.s * s.R)),
-    r"$sR$ is a whole number of records: Algorithm 1 draws $\operatorname{floor}(sR)$ of them and divides by $sR$",
+    r"$sR$ is a whole number of records: Algorithm 1 draws $\lfloor sR\rfloor$ of them and divides by $sR$",
     rounding=noble.SLACK,
 )
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
@@ -201,10 +201,10 @@ LEMMA: Statement = Statement(
     typos=(
         r"The text before the lemma says that $N(0, I_d)$ has variance $2d$; it has $d$, so that $\Sigma_g^2$ is "
         "twice the noise's second moment and the bounds hold with slack.",
-        r"Algorithm 1 draws $\operatorname{floor}(sR)$ records and divides by $sR$: where $sR$ is no whole number the "
-        r"mean is $\operatorname{floor}(sR)/(sR) \nabla F_i$ and part 1 fails ($R = 3$ and $s = 1/2$ give $2/3$ of "
-        "the gradient). In the paper's experiments $sR$ is whole throughout ($s = 0.05$, 0.1 or 0.2 of 4000, 2000 or "
-        "800 training records; also of all 5000, 2500 or 1000).",
+        r"Algorithm 1 draws $\lfloor sR\rfloor$ records and divides by $sR$: where $sR$ is no whole number the mean "
+        r"is $\lfloor sR\rfloor/(sR) \nabla F_i$ and part 1 fails ($R = 3$ and $s = 1/2$ give $2/3$ of the gradient). "
+        "In the paper's experiments $sR$ is whole throughout ($s = 0.05$, 0.1 or 0.2 of 4000, 2000 or 800 training "
+        "records; also of all 5000, 2500 or 1000).",
         r"The line before the lemma writes $E[\tilde H_i(x)] = H_i(x)$, which holds given the drawn records $S_i$ "
         "only.",
     ),

@@ -101,10 +101,10 @@ C4: Statement = Statement(
         r"Appendix C.3's summary of a round prints $\tilde c_i^t := c^{t-1} - c_i^{t-1} + (x^{t-1} - y_i^K)/(K "
         r"\eta_l)$; the control variates have the other sign, $c_i^{t-1} - c^{t-1}$, as in Section 3.3. The mean of "
         r"the $\tilde H_i^k(y_i^{k-1})$, to which the same line equates it, requires this sign too.",
-        r"Algorithm 1 draws $\operatorname{floor}(lM)$ users and divides by $lM$: where $lM$ is no whole number the "
-        r"server's step is shorter by $\operatorname{floor}(lM)/(lM)$. The paper's Figure 9 is such a case: $l = "
-        "0.08$ and 0.12 of 40 users (FEMNIST) make 3.2 and 4.8, of 60 users (MNIST) 4.8 and 7.2, with factors of "
-        "$15/16$, $5/6$, $5/6$ and $35/36$.",
+        r"Algorithm 1 draws $\lfloor lM\rfloor$ users and divides by $lM$: where $lM$ is no whole number the server's "
+        r"step is shorter by $\lfloor lM\rfloor/(lM)$. The paper's Figure 9 is such a case: $l = 0.08$ and 0.12 of 40 "
+        "users (FEMNIST) make 3.2 and 4.8, of 60 users (MNIST) 4.8 and 7.2, with factors of $15/16$, $5/6$, $5/6$ and "
+        "$35/36$.",
     ),
 )
 
