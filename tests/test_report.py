@@ -257,7 +257,7 @@ def test_a_statement_has_formula_letters_hypotheses_and_evidence(made: tuple[Pat
     assert shown.source.count("<math") >= 3 + len(s.symbols)
     for part in ("A (initialisation)", "B1 (heterogeneity)", "F X⁻²"):
         assert part in shown.source
-    for text in ("smoothness constant of every f_i", *(a.text for a in s.hypotheses), s.text, s.title):
+    for text in ("smoothness constant of every $f_i$", *formulas.hypotheses(s), s.text, s.title):
         assert prose(text) in shown.source
     for part in ("1.235", "[1, 1.5]", "0.3086", "×1.07", "512", "1×10⁻⁷", "asymptotic", "vacuous", "seed 5", "Power."):
         assert part in shown.source, part

@@ -23,14 +23,24 @@ LEADING = re.compile(r"^(?:([-+=>#*])|(\d+)([.)])(?=\s|$))")
 """Characters that at the start of a line would make a list, a quotation or a heading."""
 
 
-def escaped(text: str) -> str:
-    r"""A text as Markdown that shows it as it is.
+SPELLED = {r"\|": "Vert", "|": "vert", r"\{": "lbrace", r"\}": "rbrace", r"\,": "thinspace"}
+"""Signs in formulas that Markdown would change, or that would end a cell of a table, and their names."""
+_SIGN = re.compile(r"\\[|{},]|\|")
 
-    >>> escaped("||x_0 - x*|| <= 2 * [1]"), escaped("1. first")
-    ('||x_0 - x\\*|| <= 2 * [1]', '1\\. first')
+
+def escaped(text: str) -> str:
+    r"""A text with formulas as Markdown that shows its words as they are.
+
+    >>> escaped(r"$\|x_0 - x^*\| \le 2$ * [1](x)*"), escaped("1. first")
+    ('$\\Vert{}x_0 - x^*\\Vert{} \\le 2$ * [1\\](x)\\*', '1\\. first')
     """
-    line = MEANT.sub(lambda m: "\\" + m[0], " ".join(text.split()))
+    line = replace_formulas(" ".join(text.split()), _spelled, lambda words: MEANT.sub(lambda m: "\\" + m[0], words))
     return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
+
+
+def _spelled(latex: str) -> str:
+    """A formula without signs that Markdown would change."""
+    return f"${_SIGN.sub(lambda m: chr(92) + SPELLED[m[0]] + '{}', latex)}$"
 
 
 def verdict_text(verdict: str) -> str:
@@ -48,9 +58,7 @@ def place(instance: Mapping[str, Any]) -> str:
 
 
 def as_markdown(author_report: Mapping[str, Any]) -> str:
-    """The whole report as Markdown, each counterexample's script in a block of code.
-
-    Texts of the catalogue are Markdown as they are; places and names are escaped."""
+    """The whole report as Markdown, each counterexample's script in a block of code."""
     parts = [f"# To the authors of {escaped(author_report['title'])}", *map(escaped, author_report["opening"])]
     for title, section in SECTIONS.items():
         body = list(section(author_report))
@@ -60,18 +68,18 @@ def as_markdown(author_report: Mapping[str, Any]) -> str:
 
 def _causes(author_report: Mapping[str, Any]) -> Iterator[str]:
     for c in author_report["causes"]:
-        yield f"### {c['title']}"
-        yield c["text"]
-        yield f"**The smallest counterexample found.** {c['example']}"
+        yield f"### {escaped(c['title'])}"
+        yield escaped(c["text"])
+        yield f"**The smallest counterexample found.** {escaped(c['example'])}"
         if c["script"]["text"]:
             yield f"It is reproduced by `{c['script']['path']}`:"
             yield _code(c["script"]["text"])
-        yield f"**Strongest objection.** {c['objection']}"
-        yield f"**Response.** {c['response']}"
+        yield f"**Strongest objection.** {escaped(c['objection'])}"
+        yield f"**Response.** {escaped(c['response'])}"
         if c["proof"]:
             claim, *steps = c["proof"]
-            yield f"**A proof, step by step.** {claim}"
-            yield "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1))
+            yield f"**A proof, step by step.** {escaped(claim)}"
+            yield "\n".join(f"{number}. {escaped(step)}" for number, step in enumerate(steps, 1))
         yield f"Shared by {_ids(c['errata'])}."
 
 
@@ -83,17 +91,17 @@ def _grades(author_report: Mapping[str, Any]) -> Iterator[str]:
 
 def _all(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["errata"]:
-        titles = {c["id"]: c["title"] for c in author_report["causes"]}
+        titles = {c["id"]: escaped(c["title"]) for c in author_report["causes"]}
         yield _table(
             ("Statement", "Place", "Reading", "Grade", "Cause", "Effect at the paper's own settings"),
             [
                 (
                     f"`{e['id']}`",
                     escaped(place(e)),
-                    e["reading"] or "–",
+                    escaped(e["reading"] or "–"),
                     e["grade"],
                     titles[e["cause"]],
-                    _effect(e),
+                    escaped(_effect(e)),
                 )
                 for e in author_report["errata"]
             ],
@@ -103,12 +111,12 @@ def _all(author_report: Mapping[str, Any]) -> Iterator[str]:
 def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
     titles = {c["id"]: c["title"] for c in author_report["causes"]}
     for e in author_report["errata"]:
-        yield f"### `{e['id']}`: {e['title']}"
-        yield f"{escaped(place(e))}. Grade: {e['grade']}. Cause: {titles[e['cause']]}."
+        yield f"### `{e['id']}`: {escaped(e['title'])}"
+        yield escaped(f"{place(e)}. Grade: {e['grade']}. Cause: {titles[e['cause']]}.")
         if e["reading"]:
-            yield f"**Read.** {e['reading']}"
+            yield f"**Read.** {escaped(e['reading'])}"
         for r in e["readings"]:
-            yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {r['reading']}"
+            yield f"**Another reading**, `{r['id']}`, which {verdict_text(r['verdict'])}. {escaped(r['reading'])}"
         for title, key in (
             ("Printed", "printed"),
             ("Corrected", "corrected"),
@@ -116,16 +124,16 @@ def _errata(author_report: Mapping[str, Any]) -> Iterator[str]:
             ("Counterexample", "counterexample"),
         ):
             if e[key]:
-                yield f"**{title}.** {e[key]}"
-        yield f"**Effect at the paper's own settings.** {_effect(e)}"
+                yield f"**{title}.** {escaped(e[key])}"
+        yield f"**Effect at the paper's own settings.** {escaped(_effect(e))}"
         if e["survives"]:
             yield "**What survives.**"
-            yield "\n".join(f"- `{id_}`: {why}" for id_, why in e["survives"].items())
+            yield "\n".join(f"- `{id_}`: {escaped(why)}" for id_, why in e["survives"].items())
         nothing = f"No other statement of this catalogue{', except those that survive' if e['survives'] else ''}"
         yield f"**Statements that depend on it.** {_ids(e['affects']) if e['affects'] else nothing}."
         yield f"**Evidence.** {_checks(e)}. Repeat it with `{e['command']}`."
         if e["repaired"]:
-            yield f"**Repair.** `{e['repaired']}`{': ' + e['repair'] if e['repair'] else ''}"
+            yield f"**Repair.** `{e['repaired']}`{': ' + escaped(e['repair']) if e['repair'] else ''}"
         else:
             yield "**Repair.** No repair was found."
 
@@ -137,17 +145,17 @@ def _remarks(author_report: Mapping[str, Any]) -> Iterator[str]:
             "condition is elsewhere in the paper. Each fails under the condition that its remark names."
         )
     for r in author_report["remarks"]:
-        yield f"### `{r['id']}`: {r['title']}"
+        yield f"### `{r['id']}`: {escaped(r['title'])}"
         yield escaped(
             f"{place(r)}. {'Read in the paper' if r['provenance'] == 'read' else r['provenance'].capitalize()}."
         )
         if r["restoration"]:
-            yield f"**Restored:** {r['restoration'].removesuffix('.')}."
+            yield f"**Restored:** {escaped(r['restoration'].removesuffix('.'))}."
         if r["reading"]:
-            yield f"**Read.** {r['reading']}"
-        yield r["text"]
+            yield f"**Read.** {escaped(r['reading'])}"
+        yield escaped(r["text"])
         shown = f"**Shown by** `{r['shown_by']}`, which {verdict_text(r['shown_verdict'])}."
-        yield f"{shown} {r['shown_reading'] or ''}".rstrip()
+        yield f"{shown} {escaped(r['shown_reading'] or '')}".rstrip()
         yield f"**Evidence.** {_checks(r)}. Repeat it with `{r['command']}`."
         if r["repaired"]:
             yield f"**A form that holds there.** `{r['repaired']}`"
@@ -156,14 +164,14 @@ def _remarks(author_report: Mapping[str, Any]) -> Iterator[str]:
 def _sharper(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["sharpened"]:
         yield "These can be stated with better constants. This does not affect what the paper states."
-        yield "\n".join(f"- `{s['id']}`: {s['text']}" for s in author_report["sharpened"])
+        yield "\n".join(f"- `{s['id']}`: {escaped(s['text'])}" for s in author_report["sharpened"])
 
 
 def _typos(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["typos"]:
         yield "Misprints and false sentences that change no verdict."
         yield "\n".join(
-            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {typo}"
+            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {escaped(typo)}"
             for typo, where in _distinct(author_report["typos"]).items()
         )
 
@@ -189,21 +197,8 @@ def _ids(ids: Iterable[str]) -> str:
 
 
 def _table(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    lines = [heading, ["---"] * len(heading), *(map(_cell, row) for row in rows)]
+    lines = [heading, ["---"] * len(heading), *([cell.replace("|", r"\|") for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _cell(text: str) -> str:
-    r"""A text with no bar that could end its cell.
-
-    >>> _cell(r"a|b $\|x\| = |y|$")
-    'a\\|b $\\Vert{}x\\Vert{} = \\vert{}y\\vert{}$'
-    """
-
-    def formula(latex: str) -> str:
-        return "$" + latex.replace(r"\|", r"\Vert{}").replace("|", r"\vert{}") + "$"
-
-    return replace_formulas(text, formula, lambda words: words.replace("|", r"\|"))
 
 
 def _effect(e: Mapping[str, Any]) -> str:

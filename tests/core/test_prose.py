@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from dpfl_theory import statements
 from dpfl_theory.core.prose import FORMULA, plain, plain_data, replace_formulas
-from dpfl_theory.report.author_report_text import escaped
 
 
 def sentences() -> Iterator[str]:
@@ -74,13 +73,6 @@ def test_the_catalogue_has_formulas_in_each_paper() -> None:
 
 def test_plain_texts_of_the_catalogue_have_neither_commands_nor_dollars() -> None:
     assert [text for text in SENTENCES if re.search(r"[\\$]", plain(text))] == []
-
-
-def test_nothing_outside_of_formulas_means_something_else_in_markdown() -> None:
-    """Reports to authors have the texts as they are."""
-    between = [FORMULA.split(text)[::2] for text in SENTENCES]
-    parts = [first for first, *_ in between] + [f".{part}" for _, *others in between for part in others]
-    assert [part for part in parts if escaped(part) != " ".join(part.split())] == []
 
 
 def test_no_typed_formula_is_left_in_the_catalogue() -> None:
