@@ -134,7 +134,8 @@ class Hypothesis:
         if not self.relations:
             return rf"\text{{{self.text}}}"
         known = {sp.Symbol(name): tex for name, tex in (names or {}).items() if tex}
-        known |= {x: x.name[len(_PROBLEM) :] for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
+        constants = {x for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
+        known |= {x: str(sp.latex(sp.Symbol(x.name.removeprefix(_PROBLEM)))) for x in constants}
         return r",\; ".join(_chained(self.relations, lambda part: str(sp.latex(part, symbol_names=known)), r" \leq "))
 
     def test(self, problem: Problem | None, values: Mapping[str, Any]) -> str | None:
