@@ -34,18 +34,18 @@ THEOREM = Statement(
     kind="theorem",
     title="Gradient descent with an unbiased compressor, strongly convex",
     source=Source("outside", "after Khirirat, Feyzmahdavian, Johansson (2018)", provenance="derived"),
-    text="Every step shrinks the expected squared distance to the minimiser by 1 - eta mu.",
+    text=r"Every step shrinks the expected squared distance to the minimiser by $1 - \eta \mu$.",
     symbols=(
         Symbol("K", "steps", domain="integer"),
         Symbol("mu", "strong convexity", (1, -2), latex=r"\mu"),
         Symbol("L", "smoothness", (1, -2)),
         Symbol("p", "probability that the gradient arrives", domain="probability"),
         Symbol("eta", "step", (-1, 2), latex=r"\eta"),
-        Symbol("D", "||x_0 - x*||", (0, 1)),
+        Symbol("D", r"$\|x_0 - x^*\|$", (0, 1)),
     ),
     expectations=(
         Expected(
-            "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
+            "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of $x_K$", when="end"
         ),
     ),
     hypotheses=(Hypothesis(lambda s: s.eta <= s.p / s.L),),

@@ -57,7 +57,7 @@ THEOREM = Statement(
     kind="theorem",
     title="EF21 with its best step, one client",
     source=Source("outside", "after Berg Thomsen, Taylor, Dieuleveut (2025): their step and V", provenance="derived"),
-    text="With the step eta, every iteration multiplies V by at most rho.",
+    text=r"With the step $\eta$, every iteration multiplies $V$ by at most $\rho$.",
     symbols=(
         Symbol("q", "contraction of the compressor", domain="probability"),
         Symbol("mu", "strong convexity", (1, -2)),

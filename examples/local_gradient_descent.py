@@ -47,18 +47,20 @@ THEOREM = Statement(
     kind="theorem",
     title="Local gradient descent",
     source=Source("outside", "after Khaled, Mishchenko, Richtarik (2020)", provenance="derived"),
-    text="The mean of the clients' points over T steps satisfies the bound.",
+    text="The mean of the clients' points over $T$ steps satisfies the bound.",
     symbols=(
         Symbol("gamma", "step", (-1, 2), latex=r"\gamma"),
         Symbol("L", "smoothness", (1, -2)),
-        Symbol("sigma", "spread of the gradients at x*", (1, -1), "nonnegative", r"\sigma"),
-        Symbol("D", "||x_0 - x*||", (0, 1), "nonnegative"),
+        Symbol("sigma", "spread of the gradients at $x^*$", (1, -1), "nonnegative", r"\sigma"),
+        Symbol("D", r"$\|x_0 - x^*\|$", (0, 1), "nonnegative"),
         *(Symbol(name, meaning, domain="integer") for name, meaning in zip("HTM", ("period", "steps", "clients"))),
     ),
     expectations=(
         Expected("gap", (("suboptimality", 1),), (1, 0), r"f(\bar x_T) - f^*", "suboptimality of the mean", when="end"),
     ),
-    hypotheses=(Hypothesis(lambda s: s.gamma * s.L * Max(4, 8 * (s.H - 1)) <= 1, "gamma <= min{1/(4L), 1/(8L(H-1))}"),),
+    hypotheses=(
+        Hypothesis(lambda s: s.gamma * s.L * Max(4, 8 * (s.H - 1)) <= 1, r"$\gamma \le \min\{1/(4L), 1/(8L(H-1))\}$"),
+    ),
     sides=sides,
     checks=LOCAL.checks(FEW, expected={"T = 2": "not-applicable"}) + LOCAL.checks(MANY, by=("exact", "monte-carlo")),
 )

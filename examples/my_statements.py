@@ -23,11 +23,11 @@ from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Sym
 SYMBOLS = (
     Symbol("K", "rounds", (0, 0), "integer", "K"),
     Symbol("d", "dimension", (0, 0), "integer", "d"),
-    Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
-    Symbol("G", "Lipschitz constant of every f_i", (1, -1), "positive", "G"),
+    Symbol("L", "smoothness constant of every $f_i$", (1, -2), "positive", "L"),
+    Symbol("G", "Lipschitz constant of every $f_i$", (1, -1), "positive", "G"),
     Symbol("sigma", "standard deviation of the noise, per coordinate", (1, -1), "nonnegative", r"\sigma"),
     Symbol("eta", "step size", (-1, 2), "positive", r"\eta"),
-    Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
+    Symbol("D", r"initial distance $\|w_0 - w^*\|$", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
 )
 
 # 2. The bounded quantity: a mean over rounds and replicates of one of the package's observables.
@@ -72,13 +72,13 @@ THEOREM = Statement(
     kind="theorem",
     title="Gradient descent with Gaussian noise: convex and smooth",
     source=Source("mine", "notebook, page 1"),
-    text="With eta <= 1/L, the iterate of a uniformly random round satisfies the bound.",
+    text=r"With $\eta \le 1/L$, the iterate of a uniformly random round satisfies the bound.",
     symbols=SYMBOLS,
     expectations=(GAP,),
     # The hypotheses: relations between symbols s, or between these and the certified constants c of the problem.
     hypotheses=(
         Hypothesis(lambda s: s.eta <= 1 / s.L),
-        Hypothesis(lambda s, c: c.G_max <= s.G, "each f_i is G-Lipschitz"),
+        Hypothesis(lambda s, c: c.G_max <= s.G, "each $f_i$ is $G$-Lipschitz"),
     ),
     sides=sides,
     checks=checks(

@@ -36,14 +36,14 @@ THEOREM = Statement(
     kind="theorem",
     title="Nesterov's gradient method",
     source=Source("outside", "Nesterov (1983)", provenance="derived"),
-    text="For convex, L-smooth f with a minimiser at distance D, K iterations satisfy the bound.",
+    text="For convex, $L$-smooth $f$ with a minimiser at distance $D$, $K$ iterations satisfy the bound.",
     symbols=(
         Symbol("K", "iterations", domain="integer"),
         Symbol("L", "smoothness", (1, -2)),
-        Symbol("D", "||x_0 - x*||", (0, 1)),
+        Symbol("D", r"$\|x_0 - x^*\|$", (0, 1)),
     ),
     expectations=(
-        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of $x_K$", when="end"),
     ),
     sides=sides,
     checks=NESTEROV.checks(FEW) + NESTEROV.checks(MANY, by=("exact", "monte-carlo")),

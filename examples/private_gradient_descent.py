@@ -41,7 +41,7 @@ THEOREM = Statement(
     kind="theorem",
     title="Private gradient descent, strongly convex",
     source=Source("outside", "after Polyak (1987)", provenance="derived"),
-    text="The expected squared distance to the minimiser after K steps satisfies the bound.",
+    text="The expected squared distance to the minimiser after $K$ steps satisfies the bound.",
     symbols=(
         Symbol("K", "steps", domain="integer"),
         Symbol("d", "dimension", domain="integer"),
@@ -49,11 +49,11 @@ THEOREM = Statement(
         Symbol("L", "smoothness", (1, -2)),
         Symbol("eta", "step", (-1, 2), latex=r"\eta"),
         Symbol("sigma", "standard deviation of the noise, per coordinate", (1, -1), "nonnegative", r"\sigma"),
-        Symbol("D", "||x_0 - x*||", (0, 1)),
+        Symbol("D", r"$\|x_0 - x^*\|$", (0, 1)),
     ),
     expectations=(
         Expected(
-            "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of x_K", when="end"
+            "distance", (("distance-squared", 1),), (0, 2), r"\mathbb{E}\|x_K - x^*\|^2", "that of $x_K$", when="end"
         ),
     ),
     hypotheses=(Hypothesis(lambda s: s.eta <= 2 / (s.mu + s.L)),),

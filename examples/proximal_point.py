@@ -29,14 +29,14 @@ THEOREM = Statement(
     kind="theorem",
     title="Proximal point method",
     source=Source("outside", "after Taylor, Hendrickx, Glineur (2017), Theorem 4.1", provenance="derived"),
-    text="For convex f with a minimiser at distance D, K steps satisfy the bound; no smaller constant is true.",
+    text="For convex $f$ with a minimiser at distance $D$, $K$ steps satisfy the bound; no smaller constant is true.",
     symbols=(
         Symbol("K", "steps", domain="integer"),
         Symbol("gamma", "step", (-1, 2), latex=r"\gamma"),
-        Symbol("D", "||x_0 - x*||", (0, 1)),
+        Symbol("D", r"$\|x_0 - x^*\|$", (0, 1)),
     ),
     expectations=(
-        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of x_K", when="end"),
+        Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of $x_K$", when="end"),
     ),
     sides=sides,
     checks=PROXIMAL.checks(FEW, by=("worst-case", "exact")) + PROXIMAL.checks(MANY, by=("exact", "monte-carlo")),

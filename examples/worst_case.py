@@ -20,8 +20,8 @@ from dpfl_theory.core import Sides, Source, Statement, Symbol, Symbols, WorstCas
 SYMBOLS = (
     Symbol("K", "steps", (0, 0), "integer", "K"),
     Symbol("L", "smoothness constant", (1, -2), "positive", "L"),
-    Symbol("D", "initial distance ||x_0 - x*||", (0, 1), "nonnegative", r"\|x_0 - x^*\|"),
-    Symbol("gap", "f(x_K) - f(x*)", (1, 0), "nonnegative", "f(x_K) - f(x^*)"),
+    Symbol("D", r"initial distance $\|x_0 - x^*\|$", (0, 1), "nonnegative", r"\|x_0 - x^*\|"),
+    Symbol("gap", "$f(x_K) - f(x^*)$", (1, 0), "nonnegative", "f(x_K) - f(x^*)"),
 )
 
 
@@ -51,7 +51,7 @@ THEOREM = Statement(
     kind="theorem",
     title="Gradient descent on smooth convex functions",
     source=Source("mine", "after Drori, Teboulle (2014), Theorem 3.1", provenance="derived"),
-    text="For convex, L-smooth f with a minimiser x*, K steps of gradient descent with step 1/L satisfy the bound.",
+    text="For convex, $L$-smooth $f$ with a minimiser $x^*$, $K$ gradient steps of length $1/L$ satisfy the bound.",
     symbols=SYMBOLS,
     sides=sides,
     checks=checks("worst-case", gradient_descent, {f"K = {K}": {"K": K, "L": 1} for K in (1, 2, 5)}),

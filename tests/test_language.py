@@ -86,8 +86,6 @@ PACKAGE = ROOT / "dpfl_theory"
 FOLDERS = ("", *sorted(path.parent.name for path in PACKAGE.glob("*/__init__.py")))
 """The package's folders; the first one is its own without its subfolders."""
 ALLOWED = {
-    ("report/ascii_math.py", "letter"): "of the alphabet",
-    ("report/ascii_prose.py", "letter"): "of the alphabet",
     ("runtime/cache.py", "begin"): "SQL",
 }
 """Files, words that are right in their texts, and why."""

@@ -16,9 +16,9 @@ from dpfl_theory.cli import main
 from dpfl_theory.core.evidence import Evidence, Interval, document
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
-from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, entries_of, shared
+from dpfl_theory.report.markdown import html as prose
 from dpfl_theory.report.templates import abbreviate, anchor, significant
 from dpfl_theory.report.templates import bar as bar_of
 
@@ -257,7 +257,7 @@ def test_a_statement_has_formula_letters_hypotheses_and_evidence(made: tuple[Pat
     assert shown.source.count("<math") >= 3 + len(s.symbols)
     for part in ("A (initialisation)", "B1 (heterogeneity)", "F X⁻²"):
         assert part in shown.source
-    for text in ("smoothness constant of every f_i", *(a.text for a in s.hypotheses), s.text, s.title):
+    for text in ("smoothness constant of every $f_i$", *formulas.hypotheses(s), s.text, s.title):
         assert prose(text) in shown.source
     for part in ("1.235", "[1, 1.5]", "0.3086", "×1.07", "512", "1×10⁻⁷", "asymptotic", "vacuous", "seed 5", "Power."):
         assert part in shown.source, part

@@ -33,7 +33,7 @@ def names(*changed: str) -> list[str]:
 def test_a_change_concerns_who_imports_it() -> None:
     assert names("dpfl_theory/runtime/forecast.py")[0] == "test_forecast.py"
     assert "test_philox.py" in names("dpfl_theory/kernels/philox.py")
-    assert "test_philox.py" not in names("dpfl_theory/report/ascii_prose.py")
+    assert "test_philox.py" not in names("dpfl_theory/report/markdown.py")
 
 
 def test_a_module_of_tests_and_a_test_itself_count() -> None:

@@ -8,7 +8,7 @@ from html import escape
 from pathlib import Path
 
 from docs.inserts import plain, table
-from dpfl_theory.core import Statement
+from dpfl_theory.core import Statement, prose
 from dpfl_theory.errors import InputError
 from dpfl_theory.report import formulas
 from dpfl_theory.statements import load_file
@@ -40,7 +40,7 @@ def _parts() -> Iterator[str]:
     faults = planted()
     for file in sorted((ROOT / "examples").glob("*.py")):
         for statement in load_file(file):
-            yield f"({file.stem})=\n### {plain(statement.title)}\n\n{plain(statement.text)}\n"
+            yield f"({file.stem})=\n### {plain(prose.plain(statement.title))}\n\n{plain(prose.plain(statement.text))}\n"
             yield _formula(statement)
             methods = ", ".join(dict.fromkeys(check.method for check in statement.checks))
             yield f"Checked by {methods}:\n"

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from docs.inserts import plain
 from dpfl_theory import statements
+from dpfl_theory.core import prose
 from dpfl_theory.statements import paper
 
 __all__ = ["insert"]
@@ -23,5 +24,5 @@ def _parts() -> Iterator[str]:
         for s in statements.select(paper=id_):
             methods = ", ".join(dict.fromkeys(check.method for check in s.checks))
             place = f" in {plain(s.source.where)}" if s.source.where else ""
-            yield f"````{{statement}} {s.id}\n{plain(s.title)}. {s.kind.capitalize()}{place}. On record:"
+            yield f"````{{statement}} {s.id}\n{plain(prose.plain(s.title))}. {s.kind.capitalize()}{place}. On record:"
             yield f"**{s.expected}**. Checked by {methods}.\n````\n"

@@ -182,10 +182,12 @@ class UserStatement(Table):
     where: str = described_field("the place of its text")
     file: str = described_field("the file that defines it, as it was named; empty if that is not known", "")
     text: str = described_field("its words")
+    text_markdown: str = described_field("its words in Markdown, with LaTeX between dollars", "")
     relation: str = described_field("the relation of the sides")
     terms: list[Term] = described_field("its formula")
     letters: list[Symbol] = described_field("its symbols")
     hypotheses: list[str] = described_field("its hypotheses")
+    hypotheses_markdown: list[str] = described_field("its hypotheses in Markdown", [])
     noticed: NoticedPower | None = described_field(
         "the errors its checks could detect; null for one that is refuted, or has no sides"
     )

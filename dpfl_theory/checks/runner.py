@@ -18,6 +18,7 @@ from dpfl_theory.checks.workers import Task, name_of, work_of
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core import methods as known_methods
 from dpfl_theory.core.evidence import Evidence, EvidenceList, document, kind_of, statement_verdict
+from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.kernels.threads import usable_cores
@@ -199,7 +200,7 @@ def report_of(
     pairs: Sequence[Pair], evidence: Sequence[Evidence], alpha: float, seconds: float, profile: str = ""
 ) -> Report:
     """The report of these checks, one piece of evidence for each. profile: the one that chose them, if any."""
-    readings = {statement.id: statement.reading for statement, _ in pairs if statement.reading}
+    readings = {statement.id: plain(statement.reading) for statement, _ in pairs if statement.reading}
     return Report(tuple(evidence), _expected(pairs), alpha, seconds, readings, profile=profile)
 
 

@@ -9,6 +9,7 @@ from itertools import groupby
 from dpfl_theory import statements
 from dpfl_theory.cli import _color
 from dpfl_theory.core import Statement
+from dpfl_theory.core.prose import plain
 from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements import paper
 from dpfl_theory.statements.power import recorded
@@ -38,7 +39,7 @@ class _Searched:
     @classmethod
     def from_statement(cls, s: Statement) -> _Searched:
         heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
-        return cls(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading)).casefold())
+        return cls(plain(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading))).casefold())
 
     def has(self, word: str) -> bool:
         return word.casefold() in self.text
@@ -76,7 +77,7 @@ def _row(s: Statement) -> dict[str, str]:
         "power": "-" if power is None else power.shown_ratio,
         "methods": ",".join(s.methods),
         "note": ",".join(marks(s)),
-        "title": s.title,
+        "title": plain(s.title),
     }
 
 

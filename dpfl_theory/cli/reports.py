@@ -29,6 +29,7 @@ from dpfl_theory.cli._options import (
     parse_jobs,
 )
 from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, print_message
+from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.runtime.atomic_files import writable
@@ -211,4 +212,4 @@ def errata(
 
 
 def _as_json(written: Mapping[str, Any]) -> str:
-    return json.dumps(written, indent=1, ensure_ascii=False, allow_nan=False)
+    return json.dumps(plain_data(written), indent=1, ensure_ascii=False, allow_nan=False)

@@ -15,10 +15,11 @@ from dpfl_theory.cli._options import Format
 from dpfl_theory.console import choice, emit
 from dpfl_theory.core import Effect, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
+from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
 from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.statements.power import of_json
-from dpfl_theory.statements.summary import summary
+from dpfl_theory.statements.summary import in_markdown
 
 app = typer.Typer()
 
@@ -67,8 +68,8 @@ def describe(statement: Statement) -> dict[str, Any]:
 
     sides = None if statement.sides is None else sides_of(statement)
     prescribed = {} if statement.prescription is None else prescription_of(statement)
-    return {
-        **summary(statement),
+    found = {
+        **in_markdown(statement),
         "source": {
             "paper": statement.source.paper,
             "where": statement.source.where,
@@ -103,6 +104,7 @@ def describe(statement: Statement) -> dict[str, Any]:
         ],
         "uses": list(statement.uses),
     }
+    return {key: plain_data(value) for key, value in found.items()}
 
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:

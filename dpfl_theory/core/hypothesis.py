@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import AnySymbols, evaluate, text_of
+from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -56,7 +57,8 @@ class Hypothesis:
     r"""A hypothesis, as a function of the symbols that gives a relation or several ones, which all must be met.
 
     relation: from the symbols ``s``, or from ``s`` and the constants ``c`` of the problem, a relation of sympy (``<=``,
-    ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints.
+    ``<``, ``>=``, ``>``, `whole`) or a tuple of them. words: the paper's words where a relation is not what it prints,
+    in Markdown.
     constructed: why every instance of the checks meets it, one sentence; empty where some check has an instance that
     only this hypothesis excludes. partial: symbols without which a relation that has them is passed over. rounding:
     the relative difference up to which sides count as equal in <= and >=.
@@ -121,15 +123,20 @@ class Hypothesis:
     @property
     def text(self) -> str:
         """The words, or the relations as text."""
-        return self.words or _joined(self.relations)
+        return plain(self.words) or _joined(self.relations)
+
+    def markdown(self, names: Mapping[str, str] | None = None) -> str:
+        """The words, or the relations as a formula; names: of the symbols in LaTeX, by name."""
+        return self.words or f"${self.latex(names)}$"
 
     def latex(self, names: Mapping[str, str] | None = None) -> str:
         """The relations in LaTeX; names: of the symbols, by name. Words for a custom hypothesis."""
         if not self.relations:
-            return rf"\text{{{self.words}}}"
+            return rf"\text{{{self.text}}}"
         known = {sp.Symbol(name): tex for name, tex in (names or {}).items() if tex}
-        known |= {x: x.name[len(_PROBLEM) :] for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
-        return r",\; ".join(sp.latex(one, symbol_names=known) for one in self.relations)
+        constants = {x for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
+        known |= {x: str(sp.latex(sp.Symbol(x.name.removeprefix(_PROBLEM)))) for x in constants}
+        return r",\; ".join(_chained(self.relations, lambda part: str(sp.latex(part, symbol_names=known)), r" \leq "))
 
     def test(self, problem: Problem | None, values: Mapping[str, Any]) -> str | None:
         """None where the values (and the problem, if there is one) meet it, otherwise one sentence that says why not.
@@ -210,17 +217,22 @@ def _text(part: Any) -> str:
 
 
 def _joined(relations: tuple[Any, ...]) -> str:
-    """The relations as text; a lower and an upper limit of the same quantity as one, 0 < rho < 1."""
+    """The relations as text."""
+    return " and ".join(_chained(relations, _text, " <= "))
+
+
+def _chained(relations: tuple[Any, ...], written: Callable[[Any], str], at_most: str) -> list[str]:
+    """The relations as written; a lower and an upper limit of the same quantity as one, 0 < rho < 1."""
     found: list[str] = []
     last: Any = None
     for one in relations:
         lower, upper = getattr(last, "rel_op", ""), getattr(one, "rel_op", "")
         if lower.startswith(">") and upper.startswith("<") and last.lhs == one.lhs:
-            found[-1] = f"{_text(last.rhs)} {lower.replace('>', '<')} {_text(one)}"
+            found[-1] = f"{written(last.rhs)}{at_most if lower == '>=' else ' < '}{written(one)}"
         else:
-            found.append(_text(one))
+            found.append(written(one))
         last = one
-    return " and ".join(found)
+    return found
 
 
 def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.evidence import UNCHECKED, Evidence, versions
+from dpfl_theory.core.prose import plain
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
@@ -93,11 +94,11 @@ def _about(statement: Statement) -> list[str]:
     """The title and, of a refuted statement of the catalogue, the erratum."""
     from dpfl_theory import statements
 
-    lines = _wrapped(statement.title)
+    lines = _wrapped(plain(statement.title))
     if statement.erratum is not None:
         repaired = f"{statement.id}.repaired"
         there = f"; {repaired} is its repair" if statements.file_of(repaired) is not None else ""
-        lines += _wrapped(f"erratum: {statement.erratum.cause.title}{there}")
+        lines += _wrapped(f"erratum: {plain(statement.erratum.cause.title)}{there}")
     return lines
 
 

@@ -18,7 +18,7 @@ from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import proof_graph, undermined
 from dpfl_theory.statements.paper import known
-from dpfl_theory.statements.summary import summary
+from dpfl_theory.statements.summary import in_markdown
 
 __all__ = [
     "SharedCause",
@@ -223,7 +223,7 @@ def same_text_entries(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, 
 
 
 def author_report(paper: str) -> dict[str, Any]:
-    """The whole report to the authors as plain data; verdicts are the recorded ones."""
+    """The whole report to the authors as data, its texts in Markdown; verdicts are the recorded ones."""
     own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
     graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
     grades, printed = grades_of(own), known()[paper]
@@ -276,7 +276,7 @@ def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, An
         "readings": [
             {"id": r.id, "reading": r.reading, "verdict": r.expected} for r in read_alike(s, own) if r.id != s.id
         ],
-        **summary(s)["erratum"],
+        **in_markdown(s)["erratum"],
         "why": s.erratum.why or None,
         "affects": list(affected(s, graph)),
         "checks": [{"method": method, "check": name} for method, name in refuting_checks(s)],
@@ -288,7 +288,7 @@ def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, An
 def _remark(s: Statement) -> dict[str, Any]:
     assert s.remark is not None
     shown = statements.get(s.remark.shown_by)
-    said: Mapping[str, Any] = summary(s)["remark"]
+    said: Mapping[str, Any] = in_markdown(s)["remark"]
     return {
         **_place(s),
         "provenance": s.provenance,

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.core import Effect
+from dpfl_theory.core.prose import plain_data, replace_formulas
 
 __all__ = ["as_markdown", "as_text", "escaped", "place", "verdict_text"]
 
@@ -22,14 +23,24 @@ LEADING = re.compile(r"^(?:([-+=>#*])|(\d+)([.)])(?=\s|$))")
 """Characters that at the start of a line would make a list, a quotation or a heading."""
 
 
-def escaped(text: str) -> str:
-    r"""A text as Markdown that shows it as it is.
+SPELLED = {r"\|": "Vert", "|": "vert", r"\{": "lbrace", r"\}": "rbrace", r"\,": "thinspace"}
+"""Signs in formulas that Markdown would change, or that would end a cell of a table, and their names."""
+_SIGN = re.compile(r"\\[|{},]|\|")
 
-    >>> escaped("||x_0 - x*|| <= 2 * [1]"), escaped("1. first")
-    ('||x_0 - x\\*|| <= 2 * [1]', '1\\. first')
+
+def escaped(text: str) -> str:
+    r"""A text with formulas as Markdown that shows its words as they are.
+
+    >>> escaped(r"$\|x_0 - x^*\| \le 2$ * [1](x)*"), escaped("1. first")
+    ('$\\Vert{}x_0 - x^*\\Vert{} \\le 2$ * [1\\](x)\\*', '1\\. first')
     """
-    line = MEANT.sub(lambda m: "\\" + m[0], " ".join(text.split()))
+    line = replace_formulas(" ".join(text.split()), _spelled, lambda words: MEANT.sub(lambda m: "\\" + m[0], words))
     return LEADING.sub(lambda m: f"\\{m[1]}" if m[1] else f"{m[2]}\\{m[3]}", line)
+
+
+def _spelled(latex: str) -> str:
+    """A formula without signs that Markdown would change."""
+    return f"${_SIGN.sub(lambda m: chr(92) + SPELLED[m[0]] + '{}', latex)}$"
 
 
 def verdict_text(verdict: str) -> str:
@@ -208,6 +219,7 @@ def _distinct(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, s
 
 def as_text(author_report: Mapping[str, Any]) -> str:
     """The report in short, causes first; objections, responses and scripts are left to the other forms."""
+    author_report = plain_data(author_report)
     parts = [author_report["reference"], *_hanging("", _counts(author_report))]
     parts += _titled("Causes", [line for c in author_report["causes"] for line in _short_cause(c)])
     parts += _titled("Errata", [line for e in author_report["errata"] for line in _short_erratum(e)])

@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.checks.curve import Curve, Point
+from dpfl_theory.core.prose import plain
 from dpfl_theory.report import style
 from dpfl_theory.report.formulas import lines
 
@@ -60,10 +61,10 @@ def draw(curve: Curve) -> Figure:
         )
         _scales(ax, curve, shown)
         symbol = next(s for s in curve.statement.symbols if s.name == curve.symbol)
-        ax.set_xlabel(f"{_symbol(symbol.latex or symbol.name)}, {symbol.meaning}")
+        ax.set_xlabel(f"{_symbol(symbol.latex or symbol.name)}, {plain(symbol.meaning)}")
         ax.set_ylabel(_left(curve))
         ax.set_title(
-            f"{curve.statement.title}\n{curve.check.method}, {curve.check.name!r} with {curve.symbol} varied",
+            f"{plain(curve.statement.title)}\n{curve.check.method}, {curve.check.name!r} with {curve.symbol} varied",
             fontsize=9.5,
         )
         handles, labels = ax.get_legend_handles_labels()

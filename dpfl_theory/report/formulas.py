@@ -13,7 +13,7 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["RAISED", "FormulaLine", "latex", "lines", "mathml", "prescriptions", "symbols"]
+__all__ = ["RAISED", "FormulaLine", "hypotheses", "latex", "lines", "mathml", "prescriptions", "symbols"]
 
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
@@ -167,6 +167,12 @@ def prescriptions(statement: Statement) -> list[str]:
     prescribed: Mapping[str, Any] = {} if statement.prescription is None else prescription_of(statement)
     names = _names(statement)
     return [mathml(f"{names.get(name, name)} = {latex(value, statement)}") for name, value in prescribed.items()]
+
+
+@cache
+def hypotheses(statement: Statement) -> list[str]:
+    """The statement's hypotheses in Markdown."""
+    return [hypothesis.markdown(_names(statement)) for hypothesis in statement.hypotheses]
 
 
 @cache

@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory import statements
+from dpfl_theory.core.prose import plain
 from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, in_rows
@@ -279,13 +280,13 @@ def _node(id_: str, data: Mapping[str, Any], doubtful: bool, label: str) -> Node
     return Node(
         id_,
         label,
-        "not in the catalogue" if entry is None else entry.title,
+        "not in the catalogue" if entry is None else plain(entry.title),
         "" if statement is None else statement.kind,
         state,
         rests,
         f"{MARKS[state]} {' · '.join(shown)}{' · on ✗' if rests else ''}",
         marks,
-        "" if statement is None else statement.reading,
+        "" if statement is None else plain(statement.reading),
     )
 
 

@@ -10,9 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory.core.prose import plain
 from dpfl_theory.report import formulas
-from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.entries import Entry
+from dpfl_theory.report.markdown import html
 
 __all__ = ["anchor", "render", "significant"]
 
@@ -167,7 +168,8 @@ def _environment(place: Path) -> Any:
         shortened=shortened,
         mathml=Markup,  # only MathML made by this package goes through this
         anchor=anchor,
-        prose=lambda text: Markup(prose(str(text))),  # which escapes everything except MathML made by itself
+        plain=plain,
+        prose=lambda text: Markup(html(str(text))),  # which escapes everything except MathML made by itself
         first_up=first_up,
         sum_of=sum_of,
         round_to=lambda value: f"{value:.2g}",
@@ -176,6 +178,7 @@ def _environment(place: Path) -> Any:
         bar=bar,
         symbols=lambda s: formulas.symbols(s),
         prescriptions=lambda s: formulas.prescriptions(s),
+        hypotheses=lambda s: formulas.hypotheses(s),
         raw=Markup,
         asset=asset,
     )

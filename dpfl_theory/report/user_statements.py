@@ -9,7 +9,8 @@ from typing import Any
 from dpfl_theory.checks.user_statements import detected_by_checks, undetected_terms
 from dpfl_theory.core import Statement
 from dpfl_theory.core.evidence import Evidence
-from dpfl_theory.report.formulas import RELATIONS, FormulaLine, lines
+from dpfl_theory.core.prose import plain
+from dpfl_theory.report.formulas import RELATIONS, FormulaLine, hypotheses, lines
 
 __all__ = ["described", "shown_lines"]
 
@@ -33,17 +34,19 @@ def described(
         power = detected_by_checks(s, evidence)
         found[s.id] = {
             "kind": s.kind,
-            "title": s.title,
+            "title": plain(s.title),
             "where": s.source.where,
             "file": "" if file is None else str(file),
-            "text": s.text,
+            "text": plain(s.text),
+            "text_markdown": s.text,
             "relation": s.relation,
             "terms": [{"side": x.side, "name": x.name, "sign": x.sign, "latex": x.latex} for x in lines(s)],
             "letters": [
-                {"name": x.name, "latex": x.latex or x.name, "meaning": x.meaning, "unit": format_unit(x.unit)}
+                {"name": x.name, "latex": x.latex or x.name, "meaning": plain(x.meaning), "unit": format_unit(x.unit)}
                 for x in s.quantities
             ],
             "hypotheses": [a.text for a in s.hypotheses],
+            "hypotheses_markdown": hypotheses(s),
             "noticed": power and {**power.to_json(), "left_out": undetected_terms(s, evidence) if planted else None},
         }
     return found

@@ -16,8 +16,8 @@ __all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_siz
 CLASSES = ("convex", "non-convex")
 
 INTERPOLATION = (
-    "For smooth functions with a minimum, not necessarily convex, the interpolation conditions together with ||g||^2 "
-    "<= 2L(f - f*) at every point are necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
+    "For smooth functions with a minimum, not necessarily convex, the interpolation conditions together with "
+    r"$\|g\|^2 \le 2L(f - f^*)$ at every point are necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
 )
 
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.core import Statement
+from dpfl_theory.core.prose import plain
 
 __all__ = [
     "FILE",
@@ -148,7 +149,12 @@ def occurrences(statement: Statement) -> Mapping[str, tuple[Decimal, ...]]:
 
 
 def prose(statement: Statement) -> Iterator[tuple[str, str]]:
-    """The texts that judge a statement: the place of each (``corrected``, ``effect``, ``typo 1``, ...) and the text."""
+    """The texts that judge a statement, as plain text, each after its place: ``corrected``, ``effect``, ``typo 1``."""
+    for place, text in _judging(statement):
+        yield place, plain(text)
+
+
+def _judging(statement: Statement) -> Iterator[tuple[str, str]]:
     if (e := statement.erratum) is not None:
         yield from (
             ("corrected", e.corrected),

@@ -38,7 +38,9 @@ PROOF = (
 )
 
 
-BUDGET = Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= -2 * sp.log(s.delta)), "0 < epsilon <= 2 ln(1/delta)")
+BUDGET = Hypothesis(
+    lambda s: (s.epsilon > 0, s.epsilon <= -2 * sp.log(s.delta)), (r"$0 < \varepsilon \le 2 \ln(1/\delta)$")
+)
 
 
 def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:

@@ -5,13 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.core import Statement
+from dpfl_theory.core.prose import plain_data
 from dpfl_theory.statements.power import recorded
 
-__all__ = ["summary"]
+__all__ = ["in_markdown", "summary"]
 
 
 def summary(statement: Statement) -> dict[str, Any]:
-    """The statement's line in `list --format json`."""
+    """The statement's line in `list --format json`, its texts as plain text."""
+    return {key: plain_data(value) for key, value in in_markdown(statement).items()}
+
+
+def in_markdown(statement: Statement) -> dict[str, Any]:
+    """The same with the texts of the catalogue as they are."""
     erratum = remark = None
     power = recorded(statement.id)
     if statement.erratum is not None:

@@ -24,7 +24,7 @@ SYMBOLS = (
     Symbol("L", "smoothness", (1, -2)),
     Symbol("eta", "step", (-1, 2), latex=r"\eta"),
     Symbol("sigma", "standard deviation of the noise, per coordinate", (1, -1), "nonnegative", r"\sigma"),
-    Symbol("D", "||x_0 - x*||", (0, 1), "nonnegative"),
+    Symbol("D", r"$\|x_0 - x^*\|$", (0, 1), "nonnegative"),
 )
 
 # 2. The bounded quantity: an observable, and its "mean" over rounds, "end" value, or "least" value of all rounds.  <-
@@ -58,7 +58,7 @@ THEOREM = Statement(
     kind="theorem",
     title="Gradient descent with Gaussian noise",  # <-
     source=Source("mine", "notebook, page 1"),  # <-
-    text="With eta <= 1/L, the point of a uniformly random round satisfies the bound.",  # <-
+    text=r"With $\eta \le 1/L$, the point of a uniformly random round satisfies the bound.",  # <-
     symbols=SYMBOLS,
     expectations=(GAP,),
     hypotheses=(Hypothesis(lambda s: s.eta <= 1 / s.L),),  # <- a relation between symbols, or several

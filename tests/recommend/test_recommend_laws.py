@@ -15,6 +15,7 @@ from recommend.cases import INPUTS
 
 import dpfl_theory
 from dpfl_theory import statements
+from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import get, recommend, rules, settings
 
@@ -109,7 +110,7 @@ def test_the_shape(algorithm: str) -> None:
         assert cited["verdict"] == statement.expected
         assert (cited["erratum"] is None) == (statement.erratum is None)
         assert (cited["remark"] is None) == (statement.remark is None)
-        assert (cited["provenance"], cited["reading"] or "") == (statement.provenance, statement.reading)
+        assert (cited["provenance"], cited["reading"] or "") == (statement.provenance, plain(statement.reading))
     assert found["noise"]["calibration"] == "paper"
     counts = [found[name] for name in ("iterations", "rounds") if name in found]
     assert counts

@@ -16,7 +16,7 @@ from planted_author_report import CATALOGUE, FALSE, LONG, PAPER, READINGS, SCRIP
 
 from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.evidence import document
-from dpfl_theory.report import errata, templates
+from dpfl_theory.report import errata
 from dpfl_theory.report.author_report import affected, author_report, causes_of, counted, provenances, script_path
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry, copy_read, printed_id, readings_of, siblings
@@ -27,12 +27,6 @@ __all__ = ["planted"]  # the fixture
 
 HERE = script_path(LONG)
 RUN = ("a", "a.steps", "b", "r", "r.all", "s", "u", "v")
-
-
-@pytest.fixture(autouse=True)
-def typed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Formulas in sentences as they are typed: how they are set is no matter of letters."""
-    monkeypatch.setattr(templates, "prose", lambda text: html.escape(text, quote=False))
 
 
 def words(text: str) -> str:

@@ -18,6 +18,7 @@ from dpfl_theory import statements
 from dpfl_theory.cli import main
 from dpfl_theory.core import Typo
 from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core.prose import replace_formulas
 from dpfl_theory.report.author_report import author_report, script_path, script_text
 from dpfl_theory.report.author_report_text import as_markdown, escaped
 
@@ -33,7 +34,9 @@ def words(text: str) -> str:
 
 
 def rendered(markdown: str) -> str:
-    return str(MarkdownIt("commonmark").enable("table").render(markdown))
+    """The Markdown as HTML, its formulas as code."""
+    coded = replace_formulas(markdown, lambda latex: f"`{latex}`")
+    return str(MarkdownIt("commonmark").enable("table").render(coded))
 
 
 # as Markdown, as JSON, as text
@@ -42,7 +45,7 @@ def rendered(markdown: str) -> str:
 @pytest.mark.parametrize(
     "text",
     [
-        "||x_0 - x*|| <= 2*L_i*3 and *a* or _b_ or __c__, a_b_c, ~~no~~, `code`, $x$, 5 * 3",
+        "||x_0 - x*|| <= 2*L_i*3 and *a* or _b_ or __c__, a_b_c, ~~no~~, `code`, 5 $ x, 5 * 3",
         "<b>bold</b> <https://a.b> a < b > c &lt; &amp; & [link](x) [ref]: y [^1] [a][b] \\* \\",
         "1. first",
         "- item",
@@ -277,12 +280,19 @@ def test_every_letter_can_be_written(paper: str) -> None:
     assert heading.endswith(")"), "the year in parentheses, and no full stop"
     assert sum(written["statements"].values()) == len(own)
     assert json.loads(json.dumps(written, allow_nan=False)) == written
-    shown = words(rendered(as_markdown(written)))
+    shown = rendered(as_markdown(written))
+
+    def seen(text: str) -> str:
+        """The words and formulas without spaces."""
+        return "".join(words(text).split())
+
+    whole = seen(shown)
     for e in written["errata"]:
-        assert all(" ".join(e[key].split()) in shown for key in ("printed", "corrected", "counterexample"))
+        assert all(seen(rendered(escaped(e[key]))) in whole for key in ("printed", "corrected", "counterexample"))
         assert not set(e["affects"]) & set(e["survives"])
     for e in written["remarks"]:
-        assert " ".join(e["text"].split()) in shown
+        assert seen(rendered(escaped(e["text"]))) in whole
+    assert "$" not in whole
 
 
 def test_a_letter_on_restored_formulas_alone_says_so() -> None:

@@ -17,10 +17,10 @@ from test_report import HOLDS, REFUTED, sample
 from dpfl_theory import statements
 from dpfl_theory.core import Cause, Check, Effect, Erratum, Source, Statement
 from dpfl_theory.core.evidence import Evidence, Interval, document
-from dpfl_theory.report.ascii_prose import prose
 from dpfl_theory.report.build import build
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.errata import PaperErrata, collect, write_author_report
+from dpfl_theory.report.markdown import html as prose
 from dpfl_theory.report.proof_map import proof_graph, proof_map
 from dpfl_theory.report.site import Site, file_names
 from dpfl_theory.report.templates import anchor

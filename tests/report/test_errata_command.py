@@ -9,6 +9,7 @@ import pytest
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.cli import main
+from dpfl_theory.core.prose import plain
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.proof_map import proof_graph, undermined
 
@@ -21,17 +22,18 @@ def test_everything_on_record_is_there(paper: str, capsys: pytest.CaptureFixture
     assert [e["id"] for e in found["errata"]] == sorted((s.id for s in own if s.erratum is not None), key=natural)
     causes = {s.erratum.cause.id: s.erratum.cause for s in own if s.erratum is not None}
     assert {c["id"]: (c["title"], c["text"], c["example"], c["objection"], c["response"]) for c in found["causes"]} == {
-        i: (c.title, c.text, c.example, c.objection, c.response) for i, c in causes.items()
+        i: tuple(map(plain, (c.title, c.text, c.example, c.objection, c.response))) for i, c in causes.items()
     }
     for e in found["errata"]:
         erratum = statements.get(e["id"]).erratum
         assert erratum is not None
-        assert (e["printed"], e["corrected"], e["cause"]) == (erratum.printed, erratum.corrected, erratum.cause.id)
-        assert (e["grade"], e["effect"]["text"], e["why"] or "") == (erratum.grade, erratum.effect.text, erratum.why)
-        assert (e["counterexample"], e["repaired"] or "") == (erratum.counterexample, erratum.repaired)
+        corrected, printed, why = map(plain, (erratum.corrected, erratum.printed, erratum.why))
+        assert (e["printed"], e["corrected"], e["cause"]) == (printed, corrected, erratum.cause.id)
+        assert (e["grade"], e["effect"]["text"], e["why"] or "") == (erratum.grade, plain(erratum.effect.text), why)
+        assert (e["counterexample"], e["repaired"] or "") == (plain(erratum.counterexample), erratum.repaired)
         assert e["where"] == statements.get(e["id"]).source.where
     assert found["statements"]["read"] == sum(s.printed for s in own)
-    typos = [(s.id, typo) for s in sorted(own, key=lambda s: natural(s.id)) for typo in s.typos]
+    typos = [(s.id, plain(typo)) for s in sorted(own, key=lambda s: natural(s.id)) for typo in s.typos]
     assert [(s["id"], s["typo"]) for s in found["typos"]] == typos
     assert [r["id"] for r in found["remarks"]] == sorted((s.id for s in own if s.remark is not None), key=natural)
     assert main(["errata", paper]) == 0

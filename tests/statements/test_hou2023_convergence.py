@@ -25,6 +25,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Sides, Statement
 from dpfl_theory.core.evidence import VERDICTS, Evidence
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.core.prose import plain
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
@@ -368,7 +369,7 @@ def best_iterations(epsilon: float, d: int, condition: float, share: float = 1.0
 
 def test_the_iterations_at_section_3s_budgets() -> None:
     """The erratum's numbers, typed a second time from the display."""
-    true = get("hou2023.corollary1").erratum.corrected  # type: ignore[union-attr]
+    true = plain(get("hou2023.corollary1").erratum.corrected)  # type: ignore[union-attr]
     assert f"T* = {best_iterations(3.3, 31, 25.0):.0f} at epsilon = 3.3" in true
     (least,) = re.findall(r"T\* >= 1 takes epsilon >= ([\d.]+)\.$", true)
     # The needed epsilon is rounded down.

@@ -14,6 +14,7 @@ from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Hypothesis
 from dpfl_theory.core.formula import prescription_of, symbols_of
+from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
 
@@ -267,11 +268,11 @@ def test_the_papers_own_settings_are_what_the_notes_say() -> None:
     assert list(notes["rounds"].values()) == [540, 2160]
     assert notes["start"]["Tables 1 and 4"] == [round(96 / (0.05 ** (2 / 3) * T), 2) for T in (546, 72)]
     assert notes["start"]["Figures 1 and 2, logistic regression"] == [round(96 / (0.2 ** (2 / 3) * 400), 2)] * 2
-    texts = {part: get(f"noble2022.theoremC.1.{part}").source.note for part in ("convex", "strongly-convex")}
+    texts = {part: plain(get(f"noble2022.theoremC.1.{part}").source.note) for part in ("convex", "strongly-convex")}
     assert "2.2 to 4.5 in Section 5" in texts["convex"]  # sqrt(0.05 * 100) to sqrt(0.2 * 100)
     assert "1.8 to 3.5 in Figures 9 and 10" in texts["convex"]  # sqrt(0.08 * 40) to sqrt(0.12 * 100)
     assert {2.2361, 4.4721, 1.7889, 3.4641} <= set(notes["eta_g"])
-    ours = get("noble2022.theoremC.1.convex.repaired").source.note
+    ours = plain(get("noble2022.theoremC.1.convex.repaired").source.note)
     assert all(number in ours for number in ("1.3 to 9.8", "0.7 times"))
     assert all(number in texts["strongly-convex"] for number in ("540", "2160"))
 

@@ -19,6 +19,7 @@ from scipy.optimize import brentq
 from scipy.stats import binom, norm
 
 from dpfl_theory.core import Erratum
+from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
 from dpfl_theory.statements.numbers import Decimal, computed
@@ -123,7 +124,7 @@ def test_the_server_learns_a_small_share_of_what_the_order_grants() -> None:
 )
 def test_more_rounds_than_are_certified(steps: int, certified: int, most: int) -> None:
     release = [(0.05, 0.2, 10.0)]
-    printed = get("noble2022.table1.rounds").source.note.replace("22 311", "22311").replace("21 181", "21181")
+    printed = plain(get("noble2022.table1.rounds").source.note).replace("22 311", "22311").replace("21 181", "21181")
     assert {str(certified), str(most)} <= set(printed.replace(",", " ").split())
     under = [_delta(3.0, _characteristic(release, steps, T, 24.0), 24.0) <= 1 / 400_000 for T in (most, most + 1)]
     assert under == [True, False]
@@ -154,7 +155,7 @@ def test_one_user_of_many(users: int, printed: str) -> None:
     sigma = share * math.sqrt(rounds / users * logs / users) / 0.5
     true = _epsilon([(1 / users, share, sigma)], 1, rounds, delta, 60.0)
     assert float(printed) < true < 1.06 * float(printed)
-    assert f"at least {printed} " in _erratum("noble2022.theorem4.1.third-party").counterexample
+    assert f"at least {printed} " in plain(_erratum("noble2022.theorem4.1.third-party").counterexample)
 
 
 def _above(p: Any, q: Any, epsilon: float, cell: float) -> float:
@@ -219,7 +220,7 @@ def test_one_round_on_a_line(
     found = brentq(lambda e: 0.5 * _above(p, q, e, x[1] - x[0]) - 1e-6, 0.1, 20.0)
     assert found == pytest.approx(best, abs=2e-5)
     assert found > float(printed)
-    assert f"at least {printed}" in _erratum("noble2022.theorem4.1.third-party").counterexample
+    assert f"at least {printed}" in plain(_erratum("noble2022.theorem4.1.third-party").counterexample)
 
 
 @pytest.mark.parametrize(("variance", "printed"), [(100, "4.56"), (500, "4.45")])
@@ -235,4 +236,4 @@ def test_the_repaired_formula_at_table_1(variance: int, printed: str) -> None:
             rounds = 542 * mpmath.log1p((moment - 1) / 20)
             found.append(float((rounds + mpmath.log(400_000)) / (order - 1)))
     assert Decimal(printed).agrees(min(found))
-    assert printed in get("noble2022.theorem4.1.third-party.repaired").source.note
+    assert printed in plain(get("noble2022.theorem4.1.third-party.repaired").source.note)

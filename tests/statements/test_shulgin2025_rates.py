@@ -16,6 +16,7 @@ from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates
@@ -63,7 +64,7 @@ def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> N
         assert found["low"] - 0.02 < measured < found["high"] + 0.02
         assert found["high"] - found["low"] < 0.2
         assert found["share_of_the_excess"] > 0.9
-        note = get("shulgin2025.corollary2").source.note
+        note = plain(get("shulgin2025.corollary2").source.note)
         assert f"{found['slope']:.2f} [{found['low']:.2f}, {found['high']:.2f}] in {regime['symbol']}" in note
         if claimed:  # faster than claimed, and not by chance
             assert found["high"] < claimed if claimed < 0 else found["low"] > claimed
@@ -135,5 +136,5 @@ def test_a_fixed_alpha_loses_the_order(power: float, order: float) -> None:
 
 
 def test_the_note_has_these_numbers() -> None:
-    note = get("shulgin2025.corollary2").source.note
+    note = plain(get("shulgin2025.corollary2").source.note)
     assert "30 t at t = 1/100 and 285 t at t = 1/10000" in note

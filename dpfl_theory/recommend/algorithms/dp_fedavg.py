@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.core.formula import sides_of, total
 from dpfl_theory.core.inverse import value
+from dpfl_theory.core.prose import plain
 from dpfl_theory.recommend.algorithms._fedavg_privacy import lacking, released
 from dpfl_theory.recommend.base import Document, Setting, calibration, parameter, relation, view
 from dpfl_theory.statements.das2022.run_symbols import excess
@@ -231,7 +232,7 @@ class Das2022(Setting):
         found = terms(theorem, {**at, **{e.name: 0.0 for e in theorem.expectations}})
         unknown = len(theorem.expectations) > 1 and self.heterogeneity > 0
         bound = None if unknown or coefficient <= 0 else math.fsum(found.values()) / coefficient
-        return found, bound, f"{expectation.meaning} [F]"
+        return found, bound, f"{plain(expectation.meaning)} [F]"
 
     def _repaired(self, at: dict[str, float]) -> Document | None:
         return None

@@ -23,14 +23,14 @@ EXPECTED = {
             (("weighted-excess", 1), ("weighted-heterogeneity", -1)),
             (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
-            "expected gap of the clients, each weighted by GE/||u_i||",
+            r"expected gap of the clients, each weighted by GE/$\|u_i\|$",
         ),
         Expected(
             "E_weighted_Delta",
             (("weighted-heterogeneity", 1),),
             (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i \frac{GE}{\|u_i\|}\Delta_i^*\right]",
-            "expected heterogeneity, weighted by GE/||u_i||",
+            r"expected heterogeneity, weighted by GE/$\|u_i\|$",
         ),
         Expected(
             "E_unclipped_gap",
@@ -66,14 +66,14 @@ EXPECTED = {
             (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)"
             r"\frac{\hat{C}E}{\|u_i\|}(f_i(w_{\tilde k}) - f_i(w^*))\right]",
-            "expected gap of the clients whose update is not longer than C, weighted by C/||u_i||",
+            r"expected gap of the clients whose update is not longer than $C$, weighted by $C/\|u_i\|$",
         ),
         Expected(
             "E_unclipped_weighted_Delta",
             (("unclipped-weighted-heterogeneity", 1),),
             (1, 0),
             r"\mathbb{E}\left[\frac{1}{n}\sum_i 1(\|u_i\| \leq \hat{C}E)\frac{\hat{C}E}{\|u_i\|}\Delta_i^*\right]",
-            "expected heterogeneity of the clients whose update is not longer than C, weighted by C/||u_i||",
+            r"expected heterogeneity of the clients whose update is not longer than $C$, weighted by $C/\|u_i\|$",
         ),
         Expected(
             "E_rival_gap",
@@ -95,43 +95,45 @@ EXPECTED = {
             (("clipped-signal", 1),),
             (1, -1),
             r"\left\|\frac{1}{n}\sum_{i \in S_k} \mathrm{clip}(u_i, C)\right\|",
-            "length of the cohort's clipped updates, summed, over n",
+            "length of the cohort's clipped updates, summed, over $n$",
         ),
         Expected(
             "E_normalised_signal",
             (("normalised-signal", 1),),
             (1, -1),
             r"\left\|\frac{1}{n}\sum_{i \in S_k} \mathrm{norm}(u_i, C)\right\|",
-            "length of the cohort's normalised updates, summed, over n",
+            "length of the cohort's normalised updates, summed, over $n$",
         ),
-        Expected("distance_before", (("distance-squared", 1),), (0, 2), r"\|w_k - w^*\|^2", "squared distance to w*"),
+        Expected(
+            "distance_before", (("distance-squared", 1),), (0, 2), r"\|w_k - w^*\|^2", ("squared distance to $w^*$")
+        ),
         Expected(
             "distance_after",
             (("end-distance-squared", 1),),
             (0, 2),
             r"\|w_{k,E}^{(i)} - w^*\|^2",
-            "squared distance to w* after client i's steps; simulations take the mean over clients and rounds",
+            "squared distance to $w^*$ after client $i$'s steps; simulations take the mean over clients and rounds",
         ),
         Expected(
             "displacement",
             (("displacement-squared", 1),),
             (0, 2),
             r"\|w_k - w_{k,\tau}^{(i)}\|^2",
-            "squared displacement of client i; simulations take tau = E and the mean over clients and rounds",
+            r"squared displacement of client $i$; simulations take $\tau = E$ and the mean over clients and rounds",
         ),
         Expected(
             "gradients_squared",
             (("local-gradients-squared", 1),),
             (2, -2),
             r"\sum_{\tau=0}^{E-1} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
-            "client i's squared gradients along its steps; simulations take the mean over clients and rounds",
+            "client $i$'s squared gradients along its steps; simulations take the mean over clients and rounds",
         ),
         Expected(
             "gradient_now",
             (("local-gradients-squared", 1),),
             (2, -2),
             r"\|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
-            "client i's squared gradient; simulations sum over tau and take the mean over clients and rounds",
+            r"client $i$'s squared gradient; simulations sum over $\tau$ and take the mean over clients and rounds",
         ),
         Expected(
             "gradient_next",
@@ -145,14 +147,14 @@ EXPECTED = {
             (("gradient-change-squared", 1),),
             (2, -2),
             r"\|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
-            "squared change of client i's gradient in a local step; simulations sum and average as above",
+            "squared change of client $i$'s gradient in a local step; simulations sum and average as above",
         ),
         Expected(
             "second_moment",
             (("signal-squared", 1),),
             (2, -2),
             r"\mathbb{E}_{S_k}\left\|\frac{1}{r}\sum_{i \in S_k} g_i\right\|^2",
-            "squared norm of the cohort's average; g_i are unbounded updates in simulations",
+            "squared norm of the cohort's average; $g_i$ are unbounded updates in simulations",
         ),
         Expected(
             "mean_square",
@@ -166,49 +168,49 @@ EXPECTED = {
             (("clipped-progress", 1),),
             (0, 2),
             r"1(\|u_k^{(i)}\| > C)\,A_i",
-            "A_i of a client whose update is clipped; simulations take the mean over clients and rounds",
+            "$A_i$ of a client whose update is clipped; simulations take the mean over clients and rounds",
         ),
         Expected(
             "unclipped_progress",
             (("unclipped-progress", 1),),
             (0, 2),
             r"1(\|u_k^{(i)}\| \leq C)\,A_i",
-            "A_i of a client whose update is not clipped; simulations take the mean over clients and rounds",
+            "$A_i$ of a client whose update is not clipped; simulations take the mean over clients and rounds",
         ),
         Expected(
             "normalised_progress",
             (("normalised-progress", 1),),
             (0, 2),
             r"1(\|u_k^{(i)}\| \leq C)\,A_i",
-            "A_i of a client whose update is lengthened to C; simulations take the mean over clients and rounds",
+            "$A_i$ of a client whose update is lengthened to $C$; simulations take the mean over clients and rounds",
         ),
         Expected(
             "B",
             (("inner-product", 1),),
             (1, 0),
             r"B_i",
-            "B_i = <u_k^{(i)}, w_k - w*>; simulations take the mean over clients and rounds",
+            r"$B_i = \langle u_k^{(i)}, w_k - w^*\rangle$; simulations take the mean over clients and rounds",
         ),
         Expected(
             "unclipped_B",
             (("unclipped-inner-product", 1),),
             (1, 0),
             r"1(\|u_k^{(i)}\| \leq C)\,B_i",
-            "B_i of a client whose update is not clipped; simulations take the mean over clients and rounds",
+            "$B_i$ of a client whose update is not clipped; simulations take the mean over clients and rounds",
         ),
         Expected(
             "approach",
             (("approach", 1),),
             (0, 2),
             r"(\|w_k - w^*\|^2 - \|w_{k,E}^{(i)} - w^*\|^2)",
-            "decrease of the squared distance to w* over client i's steps; simulations take the mean",
+            "decrease of the squared distance to $w^*$ over client $i$'s steps; simulations take the mean",
         ),
         Expected(
             "update_squared",
             (("update-squared", 1),),
             (2, -2),
             r"\|u_k^{(i)}\|^2",
-            "squared length of client i's update; simulations take the mean over clients and rounds",
+            "squared length of client $i$'s update; simulations take the mean over clients and rounds",
         ),
     )
 }
@@ -232,7 +234,7 @@ _CLIENT_LATEX = {
 
 def of_client(*names: str) -> tuple[Expected, ...]:
     """The expectations as a proof step prints them, of one client; simulations average over clients and rounds."""
-    meaning = "of client i; simulations take the mean over clients and rounds"
+    meaning = "of client $i$; simulations take the mean over clients and rounds"
     return tuple(
         replace(EXPECTED[n], latex=_CLIENT_LATEX[n], meaning=f"{EXPECTED[n].meaning}, {meaning}")
         if n in _CLIENT_LATEX

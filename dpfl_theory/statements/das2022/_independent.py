@@ -30,9 +30,9 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["ARGUMENT", "checks"]
 
 ARGUMENT = (
-    "where h = eta L E is small the proof of Theorem 6 has slack for the cohort's excess of at most eta^2 ||(1/n) sum "
-    "g_i||^2: co-coercivity gives ||u_i - E grad f_i(w*)||^2 for unclipped clients, (19) to (22) give C^2 (1/2 - eta "
-    "L) for clipped ones"
+    r"where $h = \eta L E$ is small the proof of Theorem 6 has slack for the cohort's excess of at most $\eta^2 "
+    r"\|(1/n) \sum g_i\|^2$: co-coercivity gives $\|u_i - E \nabla f_i(w^*)\|^2$ for unclipped clients, (19) to (22) "
+    r"give $C^2 (1/2 - \eta L)$ for clipped ones"
 )
 
 

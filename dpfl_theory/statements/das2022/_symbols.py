@@ -40,7 +40,7 @@ PAPER = "das2022"
 SYMBOLS = {
     s.name: s
     for s in (
-        Symbol("rho", "privacy ratio sqrt(q d log(1/delta))/(n epsilon)", (0, 0), "positive", r"\rho"),
+        Symbol("rho", r"privacy ratio $\sqrt{q d \log(1/\delta)}/(n \varepsilon)$", (0, 0), "positive", r"\rho"),
         Symbol("q", "the absolute constant of Theorem 3", (0, 0), "positive", "q"),
         Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
         Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
@@ -49,25 +49,29 @@ SYMBOLS = {
         Symbol("d", "dimension", (0, 0), "integer", "d"),
         Symbol("E", "local gradient steps in a round", (0, 0), "integer", "E"),
         Symbol("K", "rounds", (0, 0), "positive", "K"),
-        Symbol("alpha", "constant >= 1 that lengthens the run", (0, 0), "positive", r"\alpha"),
-        Symbol("gamma", "constant > 0 that scales the run's length", (1, -1), "positive", r"\gamma"),
-        Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
-        Symbol("G", "Lipschitz constant of every f_i", (1, -1), "positive", "G"),
+        Symbol("alpha", r"constant $\ge 1$ that lengthens the run", (0, 0), "positive", r"\alpha"),
+        Symbol("gamma", "constant $> 0$ that scales the run's length", (1, -1), "positive", r"\gamma"),
+        Symbol("L", "smoothness constant of every $f_i$", (1, -2), "positive", "L"),
+        Symbol("G", "Lipschitz constant of every $f_i$", (1, -1), "positive", "G"),
         Symbol("C", "clipping threshold or scaling factor", (1, -1), "positive", "C"),
-        Symbol("C_hat", "threshold per local step, C/E", (1, -1), "positive", r"\hat{C}"),
+        Symbol("C_hat", "threshold per local step, $C/E$", (1, -1), "positive", r"\hat{C}"),
         Symbol("eta", "local and global step size", (-1, 2), "positive", r"\eta"),
-        Symbol("D", "initial distance ||w_0 - w*||", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
+        Symbol("D", r"initial distance $\|w_0 - w^*\|$", (0, 1), "nonnegative", r"\|w_0 - w^*\|"),
         Symbol(
-            "Delta", "mean heterogeneity (1/n) sum_i Delta_i*", (1, 0), "nonnegative", r"\frac{1}{n}\sum_i \Delta_i^*"
+            "Delta",
+            r"mean heterogeneity $(1/n) \sum_i \Delta_i^*$",
+            (1, 0),
+            "nonnegative",
+            r"\frac{1}{n}\sum_i \Delta_i^*",
         ),
         Symbol(
             "kappa",
-            "excess (1/r)(1 - r/n) of independent sampling's second moment, 0 otherwise",
+            "excess $(1/r)(1 - r/n)$ of independent sampling's second moment, 0 otherwise",
             (0, 0),
             "nonnegative",
             r"\kappa",
         ),
-        Symbol("Delta_max", "largest heterogeneity max_i Delta_i*", (1, 0), "nonnegative", r"\max_j \Delta_j^*"),
+        Symbol("Delta_max", r"largest heterogeneity $\max_i \Delta_i^*$", (1, 0), "nonnegative", r"\max_j \Delta_j^*"),
     )
 }
 
@@ -77,7 +81,9 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-CLIENT_DELTA = replace(SYMBOLS["Delta"], meaning="heterogeneity of client i, f_i(w*) - min f_i", latex=r"\Delta_i^*")
+CLIENT_DELTA = replace(
+    SYMBOLS["Delta"], meaning="heterogeneity of client $i$, $f_i(w^*)$ - min $f_i$", latex=r"\Delta_i^*"
+)
 
 
 def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | None:
@@ -86,26 +92,30 @@ def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | No
     return "f attains no minimum, so there is no w*"
 
 
-CONVEX = Hypothesis.custom("each f_i is convex", by_construction)
-SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each f_i is L-smooth over R^d")
+CONVEX = Hypothesis.custom("each $f_i$ is convex", by_construction)
+SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each $f_i$ is $L$-smooth over $R^d$")
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over L-smooth functions, and exact instances have curvatures of at most L"
 )
 """The same for statements without runs."""
-LIPSCHITZ = Hypothesis(lambda s, c: c.G_max <= s.G, "each f_i is G-Lipschitz over R^d")
+LIPSCHITZ = Hypothesis(lambda s, c: c.G_max <= s.G, "each $f_i$ is $G$-Lipschitz over $R^d$")
 MINIMISER = Hypothesis.custom(
-    "w* is a minimiser of f",
+    "$w^*$ is a minimiser of $f$",
     _minimiser,
     "every problem of the checks has a certified minimiser, and worst cases and exact instances are set up around w*",
 )
 SHORT_PHASE = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
 ALPHA = Hypothesis(lambda s: s.alpha >= 1)
-RHO = Hypothesis(lambda s: (s.rho > 0, s.rho < 1), "n is so large that rho < 1 (Definition 2)")
-ROUNDS = Hypothesis(lambda s: (s.K >= 1, whole(s.K)), "the number of rounds K is a whole number")
-COHORT = Hypothesis(lambda s: s.r >= 1, "r is a number of clients, r >= 1")
-EXACT_COHORT = Hypothesis(lambda s: sp.Eq(s.kappa, 0), "every cohort has exactly r clients, drawn without replacement")
+RHO = Hypothesis(lambda s: (s.rho > 0, s.rho < 1), r"$n$ is so large that $\rho < 1$ (Definition 2)")
+ROUNDS = Hypothesis(lambda s: (s.K >= 1, whole(s.K)), "the number of rounds $K$ is a whole number")
+COHORT = Hypothesis(lambda s: s.r >= 1, r"$r$ is a number of clients, $r \ge 1$")
+EXACT_COHORT = Hypothesis(
+    lambda s: sp.Eq(s.kappa, 0), ("every cohort has exactly $r$ clients, drawn without replacement")
+)
 MANY_ROUNDS = Hypothesis(lambda s: s.K > 2 * s.gamma / (s.C_hat * s.E * s.rho))
-THRESHOLD = Hypothesis(lambda s, c: s.C_hat >= 4 * sp.sqrt(s.L * c.delta_max), "C_hat >= 4 sqrt(L max_j Delta_j*)")
+THRESHOLD = Hypothesis(
+    lambda s, c: s.C_hat >= 4 * sp.sqrt(s.L * c.delta_max), (r"$\hat C \ge 4 \sqrt{L \max_j \Delta_j^*}$")
+)
 HALF_STEP = Hypothesis(lambda s: s.eta <= 1 / (2 * s.L))
 STEP = Hypothesis(lambda s: s.eta <= 1 / s.L)
 
@@ -148,7 +158,7 @@ SMALLER = 16 * 2**0.5 / 9
 
 SMALLER_THRESHOLD = Hypothesis(
     lambda s, c: s.C_hat >= SMALLER * sp.sqrt(s.L * c.delta_max),
-    "C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*)",
+    r"$\hat C \ge (16 \sqrt{2}/9) \sqrt{L \max_j \Delta_j^*}$",
 )
 
 FREE_K = (CONVEX, SMOOTH, MINIMISER, THRESHOLD, MANY_ROUNDS, RHO, COHORT, ROUNDS)

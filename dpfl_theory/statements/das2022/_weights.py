@@ -80,8 +80,9 @@ def _finite(problem: Problem | None, values: Mapping[str, float]) -> str | None:
 
 
 FINITE = Hypothesis.custom(
-    "the weights Delta_i*/||u_i|| have a finite mean: K = 1, or every client with Delta_i* > 0 has gradients that vary "
-    "along two directions or more near its minimiser (implied: the paper takes these means to be finite)",
+    r"the weights $\Delta_i^*/\|u_i\|$ have a finite mean: $K = 1$, or every client with $\Delta_i^* > 0$ has "
+    "gradients that vary along two directions or more near its minimiser (implied: the paper takes these means to be "
+    "finite)",
     _finite,
 )
 

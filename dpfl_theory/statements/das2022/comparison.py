@@ -35,7 +35,7 @@ def _shared(problem: Problem | None, values: Mapping[str, float]) -> str | None:
     return "some f_i is smaller elsewhere than at w*"
 
 
-SHARED = Hypothesis.custom("f_i(w) >= f_i(w*) for all i and w (over-parameterisation)", _shared)
+SHARED = Hypothesis.custom(r"$f_i(w) \ge f_i(w^*)$ for all $i$ and $w$ (over-parameterisation)", _shared)
 
 
 # Section 3.1: C <= C_low.
@@ -112,8 +112,8 @@ CLOW: Statement = Statement(
     title="Clipping at or below the shortest update is normalisation",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
     text=(
-        "If all updates are at least C_low long, then clipping with threshold C <= C_low sends what normalisation with "
-        "the same C sends."
+        r"If all updates are at least $C_\text{low}$ long, then clipping with threshold $C \le C_\text{low}$ sends "
+        "what normalisation with the same $C$ sends."
     ),
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
@@ -199,19 +199,20 @@ SECTION: Statement = Statement(
         "Section 4.1, below (5); contribution (a) in Section 1; abstract",
         note=(
             "Section 4.1: 'we expect the convergence of normalization to be at least as good as that of clipping in "
-            "private optimization', asymptotically, as K grows by alpha. Abstract: 'We theoretically show that the "
-            "resulting normalization-based private FL algorithm attains better convergence than its clipping-based "
-            "counterpart on convex objectives in over-parameterized settings'. Read as: under Theorem 4's hypotheses "
-            "and parameters, as alpha grows, with the same noise for both; alpha = 1, 4 and 16 represent it. One alpha "
-            "is no counterexample to an asymptotic claim. Take one Huber client with L = G = E = 1, rho = 0.02 and w_0 "
-            "= 0.002 in one dimension: normalisation has 6.7 times clipping's suboptimality at alpha = 1, K = 5, but "
-            "0.5, 0.1 and 0.02 of it at alpha = 4, 10 and 40, K = 5 alpha"
+            r"private optimization', asymptotically, as $K$ grows by $\alpha$. Abstract: 'We theoretically show that "
+            "the resulting normalization-based private FL algorithm attains better convergence than its "
+            "clipping-based counterpart on convex objectives in over-parameterized settings'. Read as: under Theorem "
+            r"4's hypotheses and parameters, as $\alpha$ grows, with the same noise for both; $\alpha = 1$, 4 and 16 "
+            r"represent it. One $\alpha$ is no counterexample to an asymptotic claim. Take one Huber client with $L = "
+            r"G = E = 1$, $\rho = 0.02$ and $w_0 = 0.002$ in one dimension: normalisation has 6.7 times clipping's "
+            r"suboptimality at $\alpha = 1$, $K = 5$, but 0.5, 0.1 and 0.02 of it at $\alpha = 4$, 10 and 40, $K = 5 "
+            r"\alpha$"
         ),
     ),
     text=(
-        "In Theorem 4, where f_i(w) >= f_i(w*) for all i, the left side of (5) is at least that of (4) because the "
-        "weights GE/||u_i|| are at least 1; so, as alpha grows, normalisation's suboptimality is expected to be at "
-        "most clipping's."
+        r"In Theorem 4, where $f_i(w) \ge f_i(w^*)$ for all $i$, the left side of (5) is at least that of (4) because "
+        r"the weights GE/$\|u_i\|$ are at least 1; so, as $\alpha$ grows, normalisation's suboptimality is expected "
+        "to be at most clipping's."
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
@@ -238,14 +239,15 @@ SECTION: Statement = Statement(
         ),
         corrected=(
             "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
-            "left sides belong to different runs, though, and equal upper bounds do not order the quantities that they "
-            "bound: on some over-parameterised problems clipping is twice as good, at alpha = 1, 4 and 16."
+            "left sides belong to different runs, though, and equal upper bounds do not order the quantities that "
+            r"they bound: on some over-parameterised problems clipping is twice as good, at $\alpha = 1$, 4 and 16."
         ),
         counterexample=(
-            "n = 2, d = 2, Huber clients f_1 = h_1(w_1), f_2 = h_0.1(-0.9 w_1 + 0.436 w_2) with common minimiser 0, "
-            "w_0 = (20, 50), rho = 0.1, alpha = 1, E = 1, K = 1200 (gamma = 0.11 L ||w_0 - w*||): normalisation's "
-            "suboptimality is 2.03 times clipping's, and also with alpha = 4 and 16 (K = 1200 alpha); with rho = 0.3 "
-            "and gamma = L ||w_0 - w*||, the best for the bounds, it is 1.13 times (standard errors below 1/100)"
+            "$n = 2$, $d = 2$, Huber clients $f_1 = h_1(w_1)$, $f_2 = h_{0.1}(-0.9 w_1 + 0.436 w_2)$ with common "
+            r"minimiser 0, $w_0 = (20, 50)$, $\rho = 0.1$, $\alpha = 1$, $E = 1$, $K = 1200$ ($\gamma = 0.11 L \|w_0 "
+            r"- w^*\|$): normalisation's suboptimality is 2.03 times clipping's, and also with $\alpha = 4$ and 16 "
+            r"$(K = 1200 \alpha)$; with $\rho = 0.3$ and $\gamma = L \|w_0 - w^*\|$, the best for the bounds, it is "
+            "1.13 times (standard errors below $1/100$)"
         ),
         repaired="das2022.section4.1.repaired",
     ),
@@ -256,10 +258,13 @@ WEIGHTS: Statement = Statement(
     id="das2022.section4.1.repaired",
     kind="corollary",
     title="In the over-parameterised case the left side of (5) is at least that of (4), at the same iterates",
-    source=Source(das.PAPER, "Section 4.1, below (5)", note="derived: a consequence of the weights GE/||u_i|| >= 1"),
+    source=Source(
+        das.PAPER, "Section 4.1, below (5)", note=(r"derived: a consequence of the weights GE/$\|u_i\| \ge 1$")
+    ),
     text=(
-        "Where each f_i is G-Lipschitz and f_i(w) >= f_i(w*) for all i, the weights GE/||u_i|| are at least 1. So at "
-        "the iterates of one run the left side of (5) is at least that of (4). This says nothing about two runs."
+        r"Where each $f_i$ is $G$-Lipschitz and $f_i(w) \ge f_i(w^*)$ for all $i$, the weights GE/$\|u_i\|$ are at "
+        "least 1. So at the iterates of one run the left side of (5) is at least that of (4). This says nothing about "
+        "two runs."
     ),
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),

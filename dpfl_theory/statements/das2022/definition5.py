@@ -16,7 +16,7 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
 from dpfl_theory.statements.symbolic import equal
 
-_SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query h", (1, -1), "positive", r"\Delta_2")
+_SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query $h$", (1, -1), "positive", r"\Delta_2")
 _VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise", (2, -2), "positive", r"\sigma^2")
 
 _DELTAS = ("1e-12", "1e-10", "1e-8", "1e-6", "1e-5", "1e-4", "1e-3", "0.01", "0.05", "0.1", "0.2", "0.4", "0.6", "0.8")
@@ -121,8 +121,8 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
 
 _SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
 _NOTE = (
-    "The checks compare the mechanism's exact delta (Balle, Wang 2018, Theorem 8) with the claimed one; the range of "
-    "the query has any dimension p"
+    r"The checks compare the mechanism's exact $\delta$ (Balle, Wang 2018, Theorem 8) with the claimed one; the range "
+    "of the query has any dimension $p$"
 )
 
 _MILLS = "It decides Mills' ratio, by which the true delta grows with epsilon; the other checks decide that delta."
@@ -131,10 +131,13 @@ DEFINITION5: Statement = Statement(
     id="das2022.definition5",
     kind="definition",
     title="Gaussian mechanism",
-    source=Source(das.PAPER, "Definition 5, Appendix A", note=f"printed without a restriction on epsilon. {_NOTE}"),
+    source=Source(
+        das.PAPER, "Definition 5, Appendix A", note=(rf"printed without a restriction on $\varepsilon$. {_NOTE}")
+    ),
     text=(
-        "Noise of variance 2 log(1.25/delta) Delta_2^2/epsilon^2 on every coordinate of a query of l2 sensitivity "
-        "Delta_2 gives (epsilon, delta)-differential privacy, for all epsilon > 0 and delta in (0, 1)."
+        r"Noise of variance $2 \log(1.25/\delta) \Delta_2^2/\varepsilon^2$ on every coordinate of a query of l2 "
+        r"sensitivity $\Delta_2$ gives $(\varepsilon, \delta)$-differential privacy, for all $\varepsilon > 0$ and "
+        r"$\delta$ in (0, 1)."
     ),
     symbols=_SYMBOLS,
     sides=_sides,
@@ -162,44 +165,49 @@ DEFINITION5: Statement = Statement(
         grade="inherited",
         effect=Effect(
             0.0,
-            "The paper's noise comes from Theorem 3, so nothing changes; at its epsilon (5 and 2) Definition 5's noise "
-            "would be enough.",
+            r"The paper's noise comes from Theorem 3, so nothing changes; at its $\varepsilon$ (5 and 2) Definition "
+            "5's noise would be enough.",
         ),
         printed=(
-            "Definition 5 gives (epsilon, delta)-DP for noise variance 2 log(1.25/delta) Delta_2^2/epsilon^2, whatever "
-            "epsilon is."
+            r"Definition 5 gives $(\varepsilon, \delta)$-DP for noise variance $2 \log(1.25/\delta) "
+            r"\Delta_2^2/\varepsilon^2$, whatever $\varepsilon$ is."
         ),
         corrected=(
-            "It does for epsilon <= 1, as its source states, and in fact for epsilon <= 3.78 whatever delta is; for "
-            "every delta there is a larger epsilon from which on it fails: 8.42 for delta = 1e-5, 8.78 for delta = "
-            "1e-6, 3.79 for delta = 0.9."
+            r"It does for $\varepsilon \le 1$, as its source states, and in fact for $\varepsilon \le 3.78$ whatever "
+            r"$\delta$ is; for every $\delta$ there is a larger $\varepsilon$ from which on it fails: 8.42 for "
+            r"$\delta = 10^{-5}$, 8.78 for $\delta = 10^{-6}$, 3.79 for $\delta = 0.9$."
         ),
         why="No printed result uses Definition 5: Theorem 3 cites [1].",
         counterexample=(
-            "epsilon = 10, delta = 1e-5, Delta_2 = 1: the variance is 0.2347, and the mechanism's true delta is "
-            "2.265e-5, more than twice what is claimed"
+            r"$\varepsilon = 10$, $\delta = 10^{-5}$, $\Delta_2 = 1$: the variance is 0.2347, and the mechanism's "
+            r"true $\delta$ is 2.265e-5, more than twice what is claimed"
         ),
         repaired="das2022.definition5.repaired",
     ),
-    typos=("Above (6), 'any measurable subset of outputs R in Y': a set of outputs is a subset of Y, not an element.",),
+    typos=(
+        (
+            "Above (6), 'any measurable subset of outputs $R$ in $Y$': a set of outputs is a subset of $Y$, not an "
+            "element."
+        ),
+    ),
 )
 
 REPAIRED: Statement = Statement(
     id="das2022.definition5.repaired",
     kind="definition",
-    title="Gaussian mechanism, epsilon <= 1",
+    title=r"Gaussian mechanism, $\varepsilon \le 1$",
     source=Source(
         das.PAPER,
         "Definition 5, Appendix A",
         note=(
-            "repaired: 0 < epsilon <= 1. Proved for all delta: by cells of delta above 1e-12, by a tail bound below "
-            f"0.72. {_NOTE}"
+            r"repaired: $0 < \varepsilon \le 1$. Proved for all $\delta$: by cells of $\delta$ above 1e-12, by a tail "
+            f"bound below 0.72. {_NOTE}"
         ),
     ),
     text=(
-        "Every coordinate of a query of l2 sensitivity Delta_2 gets noise of variance 2 log(1.25/delta) "
-        "Delta_2^2/epsilon^2. This gives (epsilon, delta)-differential privacy, for all 0 < epsilon <= 1 and delta in "
-        "(0, 1)."
+        r"Every coordinate of a query of l2 sensitivity $\Delta_2$ gets noise of variance $2 \log(1.25/\delta) "
+        r"\Delta_2^2/\varepsilon^2$. This gives $(\varepsilon, \delta)$-differential privacy, for all $0 < "
+        r"\varepsilon \le 1$ and $\delta$ in (0, 1)."
     ),
     symbols=_SYMBOLS,
     hypotheses=(

@@ -97,20 +97,22 @@ FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
 
 COHORT_EFFECT = Effect(
     (1 - 1000 / 5000) / 1000,
-    "kappa = (1/r)(1 - r/n), the share by which the second moment exceeds its bound, at Appendix G's r = 1000 of n = "
-    "5000 clients; 1/750 at its 600 of 3000, and nothing at Appendix F's full participation.",
+    r"$\kappa = (1/r)(1 - r/n)$, the share by which the second moment exceeds its bound, at Appendix G's $r = 1000$ "
+    "of $n = 5000$ clients; $1/750$ at its 600 of 3000, and nothing at Appendix F's full participation.",
 )
 SURVIVORS = {
-    "das2022.theorem6.alpha": "For r >= 1 clients that join independently it is proved over all of its range eta L E "
-    "<= 1/4 in five steps: see the cause. Its algebra checks are these steps.",
+    "das2022.theorem6.alpha": (
+        r"For $r \ge 1$ clients that join independently it is proved over all of its range $\eta L E \le 1/4$ in five "
+        "steps: see the cause. Its algebra checks are these steps."
+    ),
     "das2022.theorem4a": (
-        "For r >= 1: no update is clipped, and the slack of unclipped clients (step 2 of the cause's proof) outweighs "
-        "the excess. For r < 1, which is not a number of clients, it can fail."
+        r"For $r \ge 1$: no update is clipped, and the slack of unclipped clients (step 2 of the cause's proof) "
+        "outweighs the excess. For $r < 1$, which is not a number of clients, it can fail."
     ),
 }
 _ASYMPTOTIC = (
-    "Not affected: the missing term (E/alpha)(G^2/(2L)) kappa rho vanishes as alpha grows. The error there is Section "
-    "4.1's K."
+    r"Not affected: the missing term $(E/\alpha)(G^2/(2L)) \kappa \rho$ vanishes as $\alpha$ grows. The error there "
+    "is Section 4.1's $K$."
 )
 NOT_TOUCHED = {"das2022.eq5": _ASYMPTOTIC}
 """(5), whose own erratum has another cause."""
@@ -128,13 +130,13 @@ EQ12: Statement = Statement(
         das.PAPER,
         "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
         "12",
-        "for the cohorts of Algorithm 1, line 3: each client joins with probability r/n; the average divides by r, not "
-        "by |S_k|",
+        "for the cohorts of Algorithm 1, line 3: each client joins with probability $r/n$; the average divides by "
+        "$r$, not by $|S_k|$",
     ),
     reading=INDEPENDENT,
     text=(
-        "For all vectors g_1, ..., g_n, E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) "
-        "sum_i ||g_i||^2 ('by Fact 2')."
+        r"For all vectors $g_1, \dots, g_n$, $E\|(1/r) \sum_{i \in S_k} g_i\|^2 \le E[(1/r) \sum_{i \in S_k} "
+        r"\|g_i\|^2] = (1/n) \sum_i \|g_i\|^2$ ('by Fact 2')."
     ),
     symbols=das.symbols("r", "n"),
     expectations=das.expected("second_moment", "mean_square"),
@@ -180,22 +182,22 @@ EQ12: Statement = Statement(
         grade="constant",
         effect=COHORT_EFFECT,
         printed=(
-            "(12): E||(1/r) sum_{i in S_k} g_i||^2 <= E[(1/r) sum_{i in S_k} ||g_i||^2] = (1/n) sum_i ||g_i||^2, by "
-            "Fact 2."
+            r"(12): $E\|(1/r) \sum_{i \in S_k} g_i\|^2 \le E[(1/r) \sum_{i \in S_k} \|g_i\|^2] = (1/n) \sum_i "
+            r"\|g_i\|^2$, by Fact 2."
         ),
         corrected=(
-            "E||(1/r) sum_{i in S_k} g_i||^2 = (1/r)(1 - r/n) (1/n) sum_i ||g_i||^2 + ||(1/n) sum_i g_i||^2, which is "
-            "at most (1 + (1 - r/n)/r) (1/n) sum_i ||g_i||^2, with equality when all g_i are equal: no smaller factor "
-            "is enough. As printed, it holds for exactly r clients drawn without replacement "
+            r"$E\|(1/r) \sum_{i \in S_k} g_i\|^2 = (1/r)(1 - r/n) (1/n) \sum_i \|g_i\|^2 + \|(1/n) \sum_i g_i\|^2$, "
+            r"which is at most $(1 + (1 - r/n)/r) (1/n) \sum_i \|g_i\|^2$, with equality when all $g_i$ are equal: no "
+            "smaller factor is enough. As printed, it holds for exactly $r$ clients drawn without replacement "
             "(das2022.eq12.fixed-size), and for full participation."
         ),
         why=(
-            "Fact 2 gives ||(1/r) sum_{S_k} g_i||^2 <= (|S_k|/r) (1/r) sum_{S_k} ||g_i||^2, and |S_k|/r is taken to be "
-            "1; a cohort that is larger than r has a longer update as well as more terms."
+            r"Fact 2 gives $\|(1/r) \sum_{S_k} g_i\|^2 \le (|S_k|/r) (1/r) \sum_{S_k} \|g_i\|^2$, and $|S_k|/r$ is "
+            "taken to be 1; a cohort that is larger than $r$ has a longer update as well as more terms."
         ),
         counterexample=(
-            "n = 2, r = 1, g_1 = g_2 of norm 1: |S_k| is 0, 1, 2 with probability 1/4, 1/2, 1/4, so the left side is "
-            "1/2 + 4/4 = 3/2 and the right side is 1"
+            "$n = 2$, $r = 1$, $g_1 = g_2$ of norm 1: $|S_k|$ is 0, 1, 2 with probability $1/4$, $1/2$, $1/4$, so the "
+            "left side is $1/2 + 4/4 = 3/2$ and the right side is 1"
         ),
         repaired="das2022.eq12.repaired",
         affects=(
@@ -222,11 +224,12 @@ REPAIRED: Statement = Statement(
         das.PAPER,
         "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
         "12",
-        "repaired: the factor 1 + (1 - r/n)/r, which equal vectors attain; with exactly r clients it is 1, as printed",
+        "repaired: the factor $1 + (1 - r/n)/r$, which equal vectors attain; with exactly $r$ clients it is 1, as "
+        "printed",
     ),
     text=(
-        "For all vectors and clients that join independently with probability r/n, E||(1/r) sum_{i in S_k} g_i||^2 <= "
-        "(1 + (1 - r/n)/r) (1/n) sum_i ||g_i||^2."
+        r"For all vectors and clients that join independently with probability $r/n$, $E\|(1/r) \sum_{i \in S_k} "
+        r"g_i\|^2 \le (1 + (1 - r/n)/r) (1/n) \sum_i \|g_i\|^2$."
     ),
     symbols=EQ12.symbols,
     expectations=EQ12.expectations,

@@ -167,9 +167,11 @@ _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 EQ18: Statement = Statement(
     id="das2022.eq18",
     kind="step",
-    title="A local phase comes nearer to w* by the square of its update",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "18", note="(16) is Lemma 8, (17) Fact 2; for every client i"),
-    text="If f_i is convex and L-smooth and eta <= 1/(2L), then every client's local phase satisfies the bound.",
+    title="A local phase comes nearer to $w^*$ by the square of its update",
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "18", note="(16) is Lemma 8, (17) Fact 2; for every client $i$"),
+    text=(
+        r"If $f_i$ is convex and L-smooth and $\eta \le 1/(2L)$, then every client's local phase satisfies the bound."
+    ),
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("approach", "update_squared"),
     hypotheses=_HALF,
@@ -190,11 +192,14 @@ EQ22: Statement = Statement(
         das.PAPER,
         f"{_WHERE}, case 1",
         "22",
-        note="worst cases are searched for at ||u_i|| = C: dividing by C/||u_i|| <= 1 shows that no other is worse",
+        note=(
+            r"worst cases are searched for at $\|u_i\| = C$: dividing by $C/\|u_i\| \le 1$ shows that no other is "
+            "worse"
+        ),
     ),
     text=(
-        "If f_i is convex and L-smooth, eta <= 1/(2L), C >= 4 E sqrt(L max_j Delta_j*) and ||u_i|| > C, then A_i "
-        "satisfies the bound."
+        r"If $f_i$ is convex and L-smooth, $\eta \le 1/(2L)$, $C \ge 4 E \sqrt{L \max_j \Delta_j^*}$ and $\|u_i\| > "
+        "C$, then $A_i$ satisfies the bound."
     ),
     symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
@@ -235,11 +240,15 @@ EQ22_SHARPENED: Statement = replace(
         das.PAPER,
         f"{_WHERE}, case 1",
         "22",
-        note="derived: the worst case asks for C >= 2.514 E sqrt(L max Delta) only, and one step (E = 1) for no less",
+        note=(
+            r"derived: the worst case asks for $C \ge 2.514 E \sqrt{L \max \Delta}$ only, and one step $(E = 1)$ for "
+            "no less"
+        ),
     ),
     text=(
-        "(22) holds with C >= (16 sqrt(2)/9) E sqrt(L max_j Delta_j*) = 2.514 E sqrt(L max_j Delta_j*) in place of the "
-        "factor 4. Proved for E = 1; for E = 2 to 6 the worst case was computed at eta L = 1/2, 1/4 and 1/16."
+        r"(22) holds with $C \ge (16 \sqrt{2}/9) E \sqrt{L \max_j \Delta_j^*} = 2.514 E \sqrt{L \max_j \Delta_j^*}$ "
+        r"in place of the factor 4. Proved for $E = 1$; for $E = 2$ to 6 the worst case was computed at $\eta L = "
+        "1/2$, $1/4$ and $1/16$."
     ),
     hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
     checks=(
@@ -259,8 +268,10 @@ EQ23: Statement = Statement(
     id="das2022.eq23",
     kind="step",
     title="Progress of a client whose update is not clipped, by its inner product",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "23", note="f_i(w_k) - f_i^* is gap plus Delta_i"),
-    text="If f_i is convex and L-smooth and eta L <= 1, then A_i of an unclipped client satisfies the bound.",
+    source=Source(das.PAPER, f"{_WHERE}, case 2", "23", note=r"$f_i(w_k) - f_i^*$ is gap plus $\Delta_i$"),
+    text=(
+        r"If $f_i$ is convex and L-smooth and $\eta L \le 1$, then $A_i$ of an unclipped client satisfies the bound."
+    ),
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
@@ -276,9 +287,11 @@ EQ23: Statement = Statement(
 EQ31: Statement = Statement(
     id="das2022.eq31",
     kind="step",
-    title="Inner product of an update with w_k - w*",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "31", note="the right end of the display; the middle has sum tau^2"),
-    text="If f_i is convex and L-smooth and eta L <= 1, then B_i of every client satisfies the bound.",
+    title="Inner product of an update with $w_k - w^*$",
+    source=Source(
+        das.PAPER, f"{_WHERE}, case 2", "31", note=(r"the right end of the display; the middle has $\sum \tau^2$")
+    ),
+    text=r"If $f_i$ is convex and L-smooth and $\eta L \le 1$, then $B_i$ of every client satisfies the bound.",
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("B", "E_gap"),
     hypotheses=_FULL,
@@ -297,7 +310,9 @@ EQ32: Statement = Statement(
     kind="step",
     title="Progress of a client whose update is not clipped",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
-    text="If f_i is convex and L-smooth and eta <= 1/L, then A_i of an unclipped client satisfies the bound.",
+    text=(
+        r"If $f_i$ is convex and L-smooth and $\eta \le 1/L$, then $A_i$ of an unclipped client satisfies the bound."
+    ),
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
@@ -314,10 +329,10 @@ EQ34: Statement = Statement(
     id="das2022.eq34",
     kind="step",
     title="Progress of a client, clipped or not",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "34", note="(33) with C = C_hat E"),
+    source=Source(das.PAPER, f"{_WHERE}, both cases", "34", note=r"(33) with $C = \hat C E$"),
     text=(
-        "If f_i is convex and L-smooth, eta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), then A_i of every "
-        "client satisfies the bound."
+        r"If $f_i$ is convex and L-smooth, $\eta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j \Delta_j^*}$, "
+        "then $A_i$ of every client satisfies the bound."
     ),
     symbols=das.symbols(*_CLIENT, "C_hat", "Delta_max"),
     expectations=das.of_client(

@@ -122,9 +122,9 @@ _SYMBOLS = das.symbols("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
 _EXPECTATIONS = das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta")
 _HYPOTHESES = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.COHORT, das.ROUNDS)
 
-_DISTANCE = Symbol("distance", "||w_k - w*||", (0, 1), "nonnegative", r"\|w_k - w^*\|")
+_DISTANCE = Symbol("distance", r"$\|w_k - w^*\|$", (0, 1), "nonnegative", r"\|w_k - w^*\|")
 _NEXT = Symbol(
-    "next_distance", "(E||w_{k+1} - w*||^2)^{1/2}", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
+    "next_distance", r"$(E\|w_{k+1} - w^*\|^2)^{1/2}$", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
 _BRACE = "It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above it."
 _OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
@@ -146,8 +146,8 @@ EQ35: Statement = Statement(
     source=Source(das.PAPER, _WHERE, "35", note="worst cases leave out the noise, which both sides have"),
     reading=INDEPENDENT,
     text=(
-        "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), a round of "
-        "Algorithm 1, option (i), with clients that join independently, satisfies the bound."
+        r"For convex, $L$-smooth $f_i$, $\eta = \beta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j "
+        r"\Delta_j^*}$, a round of Algorithm 1, option (i), with clients that join independently, satisfies the bound."
     ),
     symbols=(_NEXT, _DISTANCE, *das.symbols("E", "L", "C_hat", "eta", "K"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
@@ -184,19 +184,20 @@ EQ35: Statement = Statement(
         cause=SAMPLING,
         grade="constant",
         effect=COHORT_EFFECT,
-        printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability r/n.",
+        printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability $r/n$.",
         corrected=(
-            "It holds for cohorts of exactly r clients (das2022.eq35.fixed-size) and for full participation. For "
-            "independent clients it is proved up to eta L E = 6/25 (das2022.eq35.repaired). Up to eta L E = 1/2 it "
-            "held in the worst cases that were computed: two and three different clients, and two thousand in two "
-            "groups of equal ones. It fails where many clients with updates just above C have long local phases, for "
-            "example eta L E = 1.8 and 2. Theorem 6, first display, allows such phases: it has no proof there for "
-            "independent clients, although no run was found that breaks it."
+            "It holds for cohorts of exactly $r$ clients (das2022.eq35.fixed-size) and for full participation. For "
+            r"independent clients it is proved up to $\eta L E = 6/25$ (das2022.eq35.repaired). Up to $\eta L E = "
+            "1/2$ it held in the worst cases that were computed: two and three different clients, and two thousand in "
+            "two groups of equal ones. It fails where many clients with updates just above $C$ have long local "
+            r"phases, for example $\eta L E = 1.8$ and 2. Theorem 6, first display, allows such phases: it has no "
+            "proof there for independent clients, although no run was found that breaks it."
         ),
-        why=("Theorem 4 (a) and the second display of Theorem 6 have eta L E <= 1/4, and survive for r >= 1."),
+        why=(r"Theorem 4 (a) and the second display of Theorem 6 have $\eta L E \le 1/4$, and survive for $r \ge 1$."),
         counterexample=(
-            "n = 200 clients with f_i(w) = w^2/2, r = 1, w_k = 1, eta L = 1/2, E = 4, C = 0.99 ||u||, no noise: "
-            "E||w_{k+1}||^2 = 0.862, and (35) allows 0.837; with eta L = 9/20 and C = 0.9999 ||u|| 0.829 and 0.828"
+            r"$n = 200$ clients with $f_i(w) = w^2/2$, $r = 1$, $w_k = 1$, $\eta L = 1/2$, $E = 4$, $C = 0.99 \|u\|$, "
+            r"no noise: $E\|w_{k+1}\|^2 = 0.862$, and (35) allows 0.837; with $\eta L = 9/20$ and $C = 0.9999 \|u\|$ "
+            "0.829 and 0.828"
         ),
         repaired="das2022.eq35.repaired",
         affects=("das2022.eq36", "das2022.eq37", "das2022.eq39", "das2022.theorem6"),
@@ -208,7 +209,7 @@ EQ35: Statement = Statement(
 
 _SHORT = Hypothesis(
     lambda s: s.eta * s.L * s.E <= sp.Piecewise((sp.Rational(6, 25), s.E < 2), (sp.Rational(3, 10), True)),
-    "eta L E <= 6/25, or 3/10 where E >= 2",
+    r"$\eta L E \le 6/25$, or $3/10$ where $E \ge 2$",
 )
 
 EQ35_REPAIRED: Statement = replace(
@@ -216,9 +217,12 @@ EQ35_REPAIRED: Statement = replace(
     id="das2022.eq35.repaired",
     title="DP-FedAvg with clipping: one round, short local phases",
     source=Source(
-        das.PAPER, _WHERE, "35", note=f"repaired: eta L E <= 6/25 (3/10 for E >= 2), r >= 1; {independent.ARGUMENT}"
+        das.PAPER,
+        _WHERE,
+        "35",
+        note=(rf"repaired: $\eta L E \le 6/25$ ($3/10$ for $E \ge 2$), $r \ge 1$; {independent.ARGUMENT}"),
     ),
-    text=f"{EQ35.text} Here eta L E <= 6/25 (3/10 for E >= 2) and r >= 1.",
+    text=rf"{EQ35.text} Here $\eta L E \le 6/25$ ($3/10$ for $E \ge 2$) and $r \ge 1$.",
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
     checks=(
         _IN_13,
@@ -256,13 +260,13 @@ EQ36: Statement = Statement(
         _WHERE,
         "36",
         note=(
-            "the sum over k of (35), which fails for independent clients with long local phases: for these it is "
-            "proved up to eta L E = 6/25 (3/10 for E >= 2), and beyond that only simulations support it"
+            "the sum over $k$ of (35), which fails for independent clients with long local phases: for these it is "
+            r"proved up to $\eta L E = 6/25$ ($3/10$ for $E \ge 2$), and beyond that only simulations support it"
         ),
     ),
     text=(
-        "For convex, L-smooth f_i, eta = beta <= 1/(2L) and C_hat = C/E >= 4 sqrt(L max_j Delta_j*), K rounds of "
-        "Algorithm 1, option (i), satisfy the bound."
+        r"For convex, $L$-smooth $f_i$, $\eta = \beta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j "
+        r"\Delta_j^*}$, $K$ rounds of Algorithm 1, option (i), satisfy the bound."
     ),
     symbols=(*_SYMBOLS, *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
@@ -277,8 +281,8 @@ EQ36: Statement = Statement(
     ),
     uses=("das2022.eq35",),
     typos=(
-        "(7) gives zeta_k the law N(0, sigma^2 I). With independent clients its covariance is |S_k|/r times that. (10) "
-        "and (11) use only the mean of ||zeta_k||^2, which is d sigma^2 in both cases.",
+        r"(7) gives $\zeta_k$ the law $N(0, \sigma^2 I)$. With independent clients its covariance is $|S_k|/r$ times "
+        r"that. (10) and (11) use only the mean of $\|\zeta_k\|^2$, which is $d \sigma^2$ in both cases.",
     ),
 )
 
@@ -286,10 +290,10 @@ EQ37: Statement = Statement(
     id="das2022.eq37",
     kind="step",
     title="DP-FedAvg with clipping: the step size substituted",
-    source=Source(das.PAPER, _WHERE, "37", note="(38) is the same with the random round k~"),
+    source=Source(das.PAPER, _WHERE, "37", note=r"(38) is the same with the random round $\tilde k$"),
     text=(
-        "(36) with eta = (gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)) and K > (2 gamma/(C_hat E)) n "
-        "epsilon/sqrt(q d log(1/delta))."
+        r"(36) with $\eta = (\gamma/(\hat C L E K)) n \varepsilon/\sqrt{q d \log(1/\delta)}$ and $K > (2 \gamma/(\hat "
+        r"C E)) n \varepsilon/\sqrt{q d \log(1/\delta)}$."
     ),
     symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
@@ -309,10 +313,10 @@ EQ39: Statement = Statement(
     id="das2022.eq39",
     kind="step",
     title="DP-FedAvg with clipping: the number of rounds substituted",
-    source=Source(das.PAPER, _WHERE, "39", note="before the two braces, which replace 1(.) by 1 and 1 + x by 3/2"),
+    source=Source(das.PAPER, _WHERE, "39", note="before the two braces, which replace 1(.) by 1 and $1 + x$ by $3/2$"),
     text=(
-        "(38) with K = (2 alpha gamma/(C_hat E)) n^2 epsilon^2/(q d log(1/delta)), alpha >= 1 and E <= (alpha/2) n "
-        "epsilon/sqrt(q d log(1/delta))."
+        r"(38) with $K = (2 \alpha \gamma/(\hat C E)) n^2 \varepsilon^2/(q d \log(1/\delta))$, $\alpha \ge 1$ and $E "
+        r"\le (\alpha/2) n \varepsilon/\sqrt{q d \log(1/\delta)}$."
     ),
     symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,

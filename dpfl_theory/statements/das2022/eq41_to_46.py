@@ -110,10 +110,10 @@ EQ41: Statement = Statement(
     id="das2022.eq41",
     kind="step",
     title="Progress of a client whose update is shortened to C",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note="as (22), with C = C_hat E"),
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note=r"as (22), with $C = \hat C E$"),
     text=(
-        "If f_i is convex and L-smooth, eta L <= 1/2, C_hat >= 4 sqrt(L max_j Delta_j*) and ||u_i|| > C_hat E, then "
-        "A_i satisfies the bound."
+        r"If $f_i$ is convex and L-smooth, $\eta L \le 1/2$, $\hat C \ge 4 \sqrt{L \max_j \Delta_j^*}$ and $\|u_i\| > "
+        r"\hat C E$, then $A_i$ satisfies the bound."
     ),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
@@ -132,10 +132,11 @@ EQ41_SHARPENED: Statement = replace(
     EQ41,
     id="das2022.eq41.sharpened",
     title="Progress of a client whose update is shortened to C, with a smaller threshold",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note="derived: (22) sharpened, with C = C_hat E"),
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note=r"derived: (22) sharpened, with $C = \hat C E$"),
     text=(
-        "(41) holds with C_hat >= (16 sqrt(2)/9) sqrt(L max_j Delta_j*) = 2.514 sqrt(L max_j Delta_j*) in place of the "
-        "factor 4. Proved for E = 1; for E = 2 to 6 worst cases were computed (das2022.eq22.sharpened)."
+        r"(41) holds with $\hat C \ge (16 \sqrt{2}/9) \sqrt{L \max_j \Delta_j^*} = 2.514 \sqrt{L \max_j \Delta_j^*}$ "
+        "in place of the factor 4. Proved for $E = 1$; for $E = 2$ to 6 worst cases were computed "
+        "(das2022.eq22.sharpened)."
     ),
     hypotheses=EQ22_SHARPENED.hypotheses,
     checks=(
@@ -155,9 +156,11 @@ EQ45: Statement = Statement(
         das.PAPER,
         f"{_WHERE}, case 2",
         "45",
-        note="z_k^{(i)} = C_hat E/||u_i|| is the weight in the expectations; worst cases are taken where it is 1",
+        note=r"$z_k^{(i)} = \hat C E/\|u_i\|$ is the weight in the expectations; worst cases are taken where it is 1",
     ),
-    text="If f_i is convex and L-smooth, eta L <= 1 and ||u_i|| <= C_hat E, then A_i satisfies the bound.",
+    text=(
+        r"If $f_i$ is convex and L-smooth, $\eta L \le 1$ and $\|u_i\| \le \hat C E$, then $A_i$ satisfies the bound."
+    ),
     symbols=_SYMBOLS,
     expectations=das.of_client(
         "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
@@ -173,10 +176,10 @@ EQ45: Statement = Statement(
     ),
     uses=("das2022.eq31",),
     typos=(
-        "(42) and (43) divide by ||u_k^{(i)}||, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
-        "includes u_k^{(i)} = 0. If f_i is minimal on a set with an interior, as a squared hinge loss is, w_k lies in "
-        "it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no message, and "
-        "the weight C/||u_k^{(i)}|| of Theorem 7 and of (3) has no value.",
+        r"(42) and (43) divide by $\|u_k^{(i)}\|$, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
+        "includes $u_k^{(i)} = 0$. If $f_i$ is minimal on a set with an interior, as a squared hinge loss is, $w_k$ "
+        "lies in it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no "
+        r"message, and the weight $C/\|u_k^{(i)}\|$ of Theorem 7 and of (3) has no value.",
     ),
 )
 
@@ -187,8 +190,8 @@ EQ46: Statement = Statement(
     title="Progress of a client with a normalised update",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),
     text=(
-        "If f_i is convex and L-smooth, eta L <= 1/2 and C_hat >= 4 sqrt(L max_j Delta_j*), then A_i of every client "
-        "satisfies the bound."
+        r"If $f_i$ is convex and L-smooth, $\eta L \le 1/2$ and $\hat C \ge 4 \sqrt{L \max_j \Delta_j^*}$, then $A_i$ "
+        "of every client satisfies the bound."
     ),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client(

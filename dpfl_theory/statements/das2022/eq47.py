@@ -69,12 +69,13 @@ EQ47: Statement = Statement(
         das.PAPER,
         "Appendix D.1, proof of Theorem 7, last display",
         "47",
-        note="rho is written out; worst cases are of one round of (40) with (46), of which (47) is the sum",
+        note=r"$\rho$ is written out; worst cases are of one round of (40) with (46), of which (47) is the sum",
     ),
     reading=INDEPENDENT,
     text=(
-        "Under the hypotheses of (46), K > (2 gamma/(C_hat E)) n epsilon/sqrt(q d log(1/delta)) and eta = "
-        "(gamma/(C_hat L E K)) n epsilon/sqrt(q d log(1/delta)), the iterate of a random round satisfies the bound."
+        r"Under the hypotheses of (46), $K > (2 \gamma/(\hat C E)) n \varepsilon/\sqrt{q d \log(1/\delta)}$ and $\eta "
+        r"= (\gamma/(\hat C L E K)) n \varepsilon/\sqrt{q d \log(1/\delta)}$, the iterate of a random round satisfies "
+        "the bound."
     ),
     symbols=(*das.symbols("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_symbols()),
     expectations=das.expected(
@@ -97,16 +98,19 @@ EQ47: Statement = Statement(
         cause=SAMPLING,
         grade="constant",
         effect=COHORT_EFFECT,
-        printed="(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability r/n.",
+        printed=(
+            "(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability $r/n$."
+        ),
         corrected=(
-            "It follows for cohorts of exactly r clients (das2022.eq47.fixed-size) and for full participation; for "
-            "independent clients the share in the normalisation term grows by (1/r)(1 - r/n)."
+            "It follows for cohorts of exactly $r$ clients (das2022.eq47.fixed-size) and for full participation; for "
+            "independent clients the share in the normalisation term grows by $(1/r)(1 - r/n)$."
         ),
         why="(40) takes over the step from (11) to (12).",
         counterexample=(
-            "one round of ten clients with f_i(w) = w^2/2 (L = 1), r = 1, E = 1, eta L = 1/20, w_k = 1, C = 100, no "
-            "noise: each client that joins moves w by 5, so that E w_{k+1}^2 = (1 - 5)^2 + 25 0.9 = 38.5, and (40) "
-            "with (46) allows 21.025; over 100 rounds, Theorem 7's counterexample breaks (47) by a factor of 1.9"
+            r"one round of ten clients with $f_i(w) = w^2/2$ $(L = 1)$, $r = 1$, $E = 1$, $\eta L = 1/20$, $w_k = 1$, "
+            r"$C = 100$, no noise: each client that joins moves $w$ by 5, so that $E w_{k+1}^2 = (1 - 5)^2 + 25 \cdot "
+            "0.9 = 38.5$, and (40) with (46) allows 21.025; over 100 rounds, Theorem 7's counterexample breaks (47) "
+            "by a factor of 1.9"
         ),
         repaired="das2022.theorem7.repaired",
         affects=("das2022.theorem7", "das2022.theorem7.alpha", "das2022.theorem4b"),
@@ -114,10 +118,10 @@ EQ47: Statement = Statement(
     ),
     uses=("das2022.eq46", "das2022.eq12"),
     typos=(
-        "After (47), 'K > ... (so that eta L E <= 1/2)': this K gives eta L <= 1/2, which is what the proof needs; "
-        "eta L E <= 1/2 would need E times as many rounds.",
-        "'following the same process' solves the recursion for the weighted gap by moving E[z Delta_i*] to the right. "
-        "In every round (41) to (46) hold, and (40) with exactly r clients, but where that mean is infinite "
+        r"After (47), '$K > \dots$ (so that $\eta L E \le 1/2$)': this $K$ gives $\eta L \le 1/2$, which is what the "
+        r"proof needs; $\eta L E \le 1/2$ would need $E$ times as many rounds.",
+        r"'following the same process' solves the recursion for the weighted gap by moving $E[z \Delta_i^*]$ to the "
+        "right. In every round (41) to (46) hold, and (40) with exactly $r$ clients, but where that mean is infinite "
         "(das2022.theorem4b) so are both sides of (47).",
     ),
 )

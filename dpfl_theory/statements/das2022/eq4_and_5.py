@@ -58,8 +58,8 @@ def _emptiness(expectation: str) -> tuple[Check, ...]:
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
 _NOTE = (
-    "Section 4.1 says 'in Theorem 4, recall that we set K = (2 alpha gamma/(CE))/rho^2', while Theorem 4 prints "
-    "(2 alpha gamma/C)/rho^2; the bound is for alpha -> oo with E = O(1)"
+    r"Section 4.1 says 'in Theorem 4, recall that we set $K = (2 \alpha \gamma/(CE))/\rho^2$', while Theorem 4 prints "
+    r"$(2 \alpha \gamma/C)/\rho^2$; the bound is for $\alpha \to \infty$ with $E = O(1)$"
 )
 
 
@@ -78,9 +78,12 @@ def _printed(
     return Statement(
         id=id_,
         kind="corollary",
-        title=f"Asymptotic bound of {name}, with Section 4.1's K",
+        title=f"Asymptotic bound of {name}, with Section 4.1's $K$",
         source=Source(das.PAPER, "Section 4.1", equation, _NOTE),
-        text=f"As alpha grows with E = O(1), {name} run for K = (2 alpha gamma/(CE))/rho^2 rounds satisfies the bound.",
+        text=(
+            rf"As $\alpha$ grows with $E = O(1)$, {name} run for $K = (2 \alpha \gamma/(CE))/\rho^2$ rounds satisfies "
+            "the bound."
+        ),
         symbols=_SYMBOLS,
         expectations=das.expected(expectation),
         hypotheses=finite.hypotheses,
@@ -102,21 +105,22 @@ def _printed(
             grade="misprint",
             effect=Effect(
                 0.0,
-                "No experiment takes K from Section 4.1; a run that did, with E = 20 and gamma = L ||w_0 - w*||, would "
-                "have a bound 10 times as large: (E + 1/E)/2.",
+                r"No experiment takes $K$ from Section 4.1; a run that did, with $E = 20$ and $\gamma = L \|w_0 - "
+                r"w^*\|$, would have a bound 10 times as large: $(E + 1/E)/2$.",
             ),
             printed=(
-                "K = (2 alpha gamma/(CE))/rho^2, quoted as Theorem 4's, with the bound (G/2)(L D^2/gamma + gamma/L) rho"
+                r"$K = (2 \alpha \gamma/(CE))/\rho^2$, quoted as Theorem 4's, with the bound $(G/2)(L D^2/\gamma + "
+                r"\gamma/L) \rho$"
             ),
             corrected=(
-                "Theorem 4's K is (2 alpha gamma/C)/rho^2, and with it the bound is right; with the printed K it "
-                "would be "
-                f"(G/2)(E L D^2/gamma + gamma/(E L)) rho{more}"
+                r"Theorem 4's $K$ is $(2 \alpha \gamma/C)/\rho^2$, and with it the bound is right; with the printed "
+                rf"$K$ it would be $(G/2)(E L D^2/\gamma + \gamma/(E L)) \rho${more}"
             ),
             counterexample=(
-                "d = 1, two equal Huber clients with L = G = 1, |w_0 - w*| = 20, rho = 0.1, gamma = 2, full "
-                "participation: the left side is 1.4 times the right side for E = 2, alpha = 16 (K = 1600), and 1.7 "
-                "times for E = 4, alpha = 32 (K = 800), and stays so as alpha grows (alpha = 64 and 128)"
+                r"$d = 1$, two equal Huber clients with $L = G = 1$, $|w_0 - w^*| = 20$, $\rho = 0.1$, $\gamma = 2$, "
+                r"full participation: the left side is 1.4 times the right side for $E = 2$, $\alpha = 16$ $(K = "
+                r"1600)$, and 1.7 times for $E = 4$, $\alpha = 32$ $(K = 800)$, and stays so as $\alpha$ grows "
+                r"($\alpha = 64$ and 128)"
             ),
             repaired=repaired,
             affects=("das2022.section4.1",),
@@ -130,9 +134,10 @@ def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str,
     return replace(
         printed,
         id=id_,
-        title=printed.title.replace("Section 4.1's K", "Theorem 4's K"),
+        title=printed.title.replace("Section 4.1's $K$", "Theorem 4's $K$"),
         source=replace(
-            printed.source, note="derived: the printed bound with Theorem 4's K; the limit alpha -> oo of Theorem 4"
+            printed.source,
+            note=(r"derived: the printed bound with Theorem 4's $K$; the limit $\alpha \to \infty$ of Theorem 4"),
         ),
         text=printed.text.replace("(CE)", "C"),
         sides=_sides(expectation),
@@ -173,12 +178,13 @@ EQ5 = _printed(
     "das2022.eq5.repaired",
     more=(
         "; the failure of (3) under independent sampling does not carry over to (5): the missing term "
-        "(E/alpha)(G^2/(2L)) kappa rho of das2022.theorem4b.repaired vanishes as alpha grows"
+        r"$(E/\alpha)(G^2/(2L)) \kappa \rho$ of das2022.theorem4b.repaired vanishes as $\alpha$ grows"
     ),
     typos=(
-        "'the effect of heterogeneity is eliminated asymptotically': where some Delta_i* > 0 and client i's gradients "
-        "vary along one direction only, the weighted Delta of (3) is infinite for every alpha. So (5) is no limit of "
-        "(3) there; it then reads minus infinity <= (G/2)(L D^2/gamma + gamma/L) rho (see das2022.theorem4b).",
+        r"'the effect of heterogeneity is eliminated asymptotically': where some $\Delta_i^* > 0$ and client $i$'s "
+        r"gradients vary along one direction only, the weighted $\Delta$ of (3) is infinite for every $\alpha$. So "
+        r"(5) is no limit of (3) there; it then reads $-\infty \le (G/2)(L D^2/\gamma + \gamma/L) \rho$ (see "
+        "das2022.theorem4b).",
     ),
 )
 

@@ -13,12 +13,12 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
 from dpfl_theory.statements.symbolic import equal
 
-_SLOPE = Symbol("slope", "||grad h(x)||", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
-_HEIGHT = Symbol("height", "h(x) - h*", (1, 0), "nonnegative", r"(h(x) - h^*)")
+_SLOPE = Symbol("slope", r"$\|\nabla h(x)\|$", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
+_HEIGHT = Symbol("height", "$h(x) - h^*$", (1, 0), "nonnegative", r"(h(x) - h^*)")
 _COUNT = Symbol("p", "number of vectors", (0, 0), "integer", "p")
-_SUM = Symbol("norm_of_sum", "||y_1 + ... + y_p||", (1, -1), "nonnegative", r"\left\|\sum_{i=1}^p y_i\right\|")
+_SUM = Symbol("norm_of_sum", r"$\|y_1 + \dots + y_p\|$", (1, -1), "nonnegative", r"\left\|\sum_{i=1}^p y_i\right\|")
 _NORMS = Symbol(
-    "sum_of_squared_norms", "||y_1||^2 + ... + ||y_p||^2", (2, -2), "nonnegative", r"\sum_{i=1}^p \|y_i\|^2"
+    "sum_of_squared_norms", r"$\|y_1\|^2 + \dots + \|y_p\|^2$", (2, -2), "nonnegative", r"\sum_{i=1}^p \|y_i\|^2"
 )
 
 
@@ -73,7 +73,7 @@ FACT1 = Statement(
     kind="fact",
     title="Gradient norm of a smooth function, by its suboptimality",
     source=Source(das.PAPER, "Fact 1, Appendix E"),
-    text="If h is L-smooth (convex or not) with minimum h*, then the bound holds everywhere.",
+    text="If $h$ is $L$-smooth (convex or not) with minimum $h^*$, then the bound holds everywhere.",
     symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS,),
     sides=_fact1_sides,
@@ -155,9 +155,11 @@ FACT2 = Statement(
     kind="fact",
     title="Squared norm of a sum",
     source=Source(
-        das.PAPER, "Fact 2, Appendix E", note="equality exactly when all vectors are equal; p = 1 is an equality too"
+        das.PAPER,
+        "Fact 2, Appendix E",
+        note=("equality exactly when all vectors are equal; $p = 1$ is an equality too"),
     ),
-    text="For any p > 1 vectors the bound holds.",
+    text="For any $p > 1$ vectors the bound holds.",
     symbols=(_SUM, _COUNT, _NORMS),
     sides=_fact2_sides,
     checks=(

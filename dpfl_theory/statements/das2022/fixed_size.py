@@ -22,7 +22,7 @@ def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Che
     return replace(
         printed,
         id=id_,
-        title=f"{printed.title}, exactly r clients",
+        title=f"{printed.title}, exactly $r$ clients",
         reading=FIXED,
         reading_of=printed.id,
         hypotheses=(*printed.hypotheses, das.EXACT_COHORT),

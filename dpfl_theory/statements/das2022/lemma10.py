@@ -110,10 +110,12 @@ def _lemma10_sides(s: Symbols) -> Sides:
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
 _CONVEX = (
-    "Each f_i is convex, as in all results of the paper: 'In comparison, our theoretical results are for convex "
+    "Each $f_i$ is convex, as in all results of the paper: 'In comparison, our theoretical results are for convex "
     "objectives' (Section 2), and Appendix E is called 'Lemmas used in the Proofs'."
 )
-_SMOOTH = "Each f_i is L-smooth and nothing else, by Lemma 10's own words, where Lemma 8 says 'convex and L-smooth'."
+_SMOOTH = (
+    "Each $f_i$ is $L$-smooth and nothing else, by Lemma 10's own words, where Lemma 8 says 'convex and L-smooth'."
+)
 
 LEMMA10: Statement = Statement(
     id="das2022.lemma10",
@@ -122,10 +124,10 @@ LEMMA10: Statement = Statement(
     source=Source(
         das.PAPER,
         "Lemma 10, Appendix E",
-        note=f"any step size is allowed; equality on f_i(w) = L w^2/2. {INTERPOLATION}",
+        note=f"any step size is allowed; equality on $f_i(w) = L w^2/2$. {INTERPOLATION}",
     ),
     reading=_CONVEX,
-    text="If f_i is L-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
+    text="If $f_i$ is $L$-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
     symbols=das.symbols("eta", "L"),
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     hypotheses=(das.CONVEX, das.SMOOTH),
@@ -138,21 +140,22 @@ LEMMA10: Statement = Statement(
         *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
     remark=Remark(
-        "If f_i were only L-smooth, as the lemma's own words have it, then it would fail at every step size. The "
-        "reason is that (59), co-coercivity of the gradient, needs convexity. f_i(w) = -w^2/2 (L = 1), eta_k = 1, w = "
-        "1: the gradients are -1 and then -2, and 4 <= 1 - (2 - 1) 1 = 0 is false. Bounded from below: f_i' = -w on "
-        "|w| <= 1, w - 2 for w > 1, w + 2 for w < -1, from w = 1/4: the squared gradients are 1/16 and then 1/4, and "
-        "1/4 <= 1/16 - 1/16 = 0 is false. Lemma 9 is right without convexity. This is a remark and not an erratum, "
-        "because Section 2 says 'our theoretical results are for convex objectives' and no result uses Lemma 10.",
+        "If $f_i$ were only $L$-smooth, as the lemma's own words have it, then it would fail at every step size. The "
+        r"reason is that (59), co-coercivity of the gradient, needs convexity. $f_i(w) = -w^2/2$ $(L = 1)$, $\eta_k = "
+        r"1$, $w = 1$: the gradients are -1 and then -2, and $4 \le 1 - (2 - 1) 1 = 0$ is false. Bounded from below: "
+        r"$f_i' = -w$ on $|w| \le 1$, $w - 2$ for $w > 1$, $w + 2$ for $w < -1$, from $w = 1/4$: the squared "
+        r"gradients are $1/16$ and then $1/4$, and $1/4 \le 1/16 - 1/16 = 0$ is false. Lemma 9 is right without "
+        "convexity. This is a remark and not an erratum, because Section 2 says 'our theoretical results are for "
+        "convex objectives' and no result uses Lemma 10.",
         shown_by="das2022.lemma10.smooth-alone",
     ),
-    typos=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, 'L-smooth'.",),
+    typos=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, '$L$-smooth'.",),
 )
 
 SMOOTH_ALONE: Statement = replace(
     LEMMA10,
     id="das2022.lemma10.smooth-alone",
-    title="Gradient norms along local steps, f_i only smooth",
+    title="Gradient norms along local steps, $f_i$ only smooth",
     reading=_SMOOTH,
     reading_of="das2022.lemma10",
     hypotheses=(das.SMOOTH,),

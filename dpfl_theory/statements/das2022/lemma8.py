@@ -19,10 +19,12 @@ from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.symbolic import equal
 
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
-_NOW = Symbol("distance_now", "||w_{k,tau} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau}^{(i)} - w^*\|")
-_NEXT = Symbol("distance_next", "||w_{k,tau+1} - w*||", (0, 1), "nonnegative", r"\|w_{k,\tau+1}^{(i)} - w^*\|")
-_SLOPE = Symbol("gradient", "||grad f_i(w_{k,tau})||", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau}^{(i)})\|")
-_DELTA = Symbol("Delta_i", "the client's heterogeneity f_i(w*) - min f_i", (1, 0), "nonnegative", r"\Delta_i^*")
+_NOW = Symbol("distance_now", r"$\|w_{k,\tau} - w^*\|$", (0, 1), "nonnegative", r"\|w_{k,\tau}^{(i)} - w^*\|")
+_NEXT = Symbol("distance_next", r"$\|w_{k,\tau+1} - w^*\|$", (0, 1), "nonnegative", r"\|w_{k,\tau+1}^{(i)} - w^*\|")
+_SLOPE = Symbol(
+    "gradient", r"$\|\nabla f_i(w_{k,\tau})\|$", (1, -1), "nonnegative", r"\|\nabla f_i(w_{k,\tau}^{(i)})\|"
+)
+_DELTA = Symbol("Delta_i", "the client's heterogeneity $f_i(w^*)$ - min $f_i$", (1, 0), "nonnegative", r"\Delta_i^*")
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -105,9 +107,11 @@ def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 EQ51 = Statement(
     id="das2022.eq51",
     kind="step",
-    title="One local step moves towards w*, up to the client's heterogeneity",
-    source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51", note="w* minimises f: for f_i it is any point"),
-    text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then every local step satisfies the bound.",
+    title="One local step moves towards $w^*$, up to the client's heterogeneity",
+    source=Source(
+        das.PAPER, "Appendix E, proof of Lemma 8", "51", note=("$w^*$ minimises $f$: for $f_i$ it is any point")
+    ),
+    text=r"If $f_i$ is convex and L-smooth and $\eta_k \le 1/(2L)$, then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=_eq51_sides,
@@ -127,9 +131,12 @@ EQ51 = Statement(
 LEMMA8: Statement = Statement(
     id="das2022.lemma8",
     kind="lemma",
-    title="A local phase moves towards w*, up to the client's heterogeneity",
-    source=Source(das.PAPER, "Lemma 8, Appendix E", note="w* minimises f, not f_i: here it may be any point"),
-    text="If f_i is convex and L-smooth and eta_k <= 1/(2L), then the local phase of Algorithm 1 satisfies the bound.",
+    title="A local phase moves towards $w^*$, up to the client's heterogeneity",
+    source=Source(das.PAPER, "Lemma 8, Appendix E", note="$w^*$ minimises $f$, not $f_i$: here it may be any point"),
+    text=(
+        r"If $f_i$ is convex and L-smooth and $\eta_k \le 1/(2L)$, then the local phase of Algorithm 1 satisfies the "
+        "bound."
+    ),
     symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),

@@ -20,10 +20,11 @@ from dpfl_theory.statements.symbolic import equal
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
-_START = Symbol("gap_start", "f_i(w_k) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
-_END = Symbol("gap_end", "f_i(w_{k,t}) - f_i^*", (1, 0), "nonnegative", r"(f_i(w_{k,t}^{(i)}) - f_i^*)")
+_START = Symbol("gap_start", "$f_i(w_k) - f_i^*$", (1, 0), "nonnegative", r"(f_i(w_k) - f_i^*)")
+_END = Symbol("gap_end", "$f_i(w_{k,t}) - f_i^*$", (1, 0), "nonnegative", r"(f_i(w_{k,t}^{(i)}) - f_i^*)")
 _SQUARES = Symbol(
-    "sum_gradients_squared", "sum over the first t steps of ||grad f_i(w_{k,t'}^{(i)})||^2", (2, -2), "nonnegative",
+    "sum_gradients_squared", r"sum over the first $t$ steps of $\|\nabla f_i(w_{k,t'}^{(i)})\|^2$", (2, -2),
+    "nonnegative",
     r"\sum_{t'=0}^{t-1} \|\nabla f_i(w_{k,t'}^{(i)})\|^2",
 )  # fmt: skip
 
@@ -95,22 +96,22 @@ def _eq57_sides(s: Symbols) -> Sides:
 
 
 _LEMMA9_NOTE = (
-    "the paper applies it to convex f_i only, but states and proves it for all L-smooth f_i; at eta = 1/L the worst "
-    "ratio found is (tau + 1)/(2 tau^2) for convex and (2 tau + 1)/(3 tau^2) for smooth f_i (tau <= 4); it tends to 1 "
-    "as eta tends to 0"
+    r"the paper applies it to convex $f_i$ only, but states and proves it for all $L$-smooth $f_i$; at $\eta = 1/L$ "
+    r"the worst ratio found is $(\tau + 1)/(2 \tau^2)$ for convex and $(2 \tau + 1)/(3 \tau^2)$ for smooth $f_i$ "
+    r"$(\tau \le 4)$; it tends to 1 as $\eta$ tends to 0"
 )
 
 EQ57 = Statement(
     id="das2022.eq57",
     kind="step",
-    title="Local steps decrease f_i by half their squared gradients",
+    title="Local steps decrease $f_i$ by half their squared gradients",
     source=Source(
         das.PAPER,
         "Appendix E, proof of Lemma 9",
         "57",
         note=f"the first inequality; the second drops a term that is not positive. {INTERPOLATION}",
     ),
-    text="If f_i is L-smooth (convex or not) and eta_k L <= 1, then t local steps satisfy the bound.",
+    text=r"If $f_i$ is $L$-smooth (convex or not) and $\eta_k L \le 1$, then $t$ local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=_eq57_sides,
@@ -130,11 +131,13 @@ LEMMA9: Statement = Statement(
     kind="lemma",
     title="How far local steps move, by the suboptimality of the start",
     source=Source(
-        das.PAPER, "Lemma 9, Appendix E", note=f"{_LEMMA9_NOTE}; f_i(w_k) - f_i^* is gap plus Delta_i. {INTERPOLATION}"
+        das.PAPER,
+        "Lemma 9, Appendix E",
+        note=(rf"{_LEMMA9_NOTE}; $f_i(w_k) - f_i^*$ is gap plus $\Delta_i$. {INTERPOLATION}"),
     ),
     text=(
-        "If f_i is L-smooth (convex or not) with minimum f_i^* and eta_k <= 1/L, then for all tau >= 1 the bound "
-        "holds; thus ||u_k^{(i)}||^2 <= 2 L E^2 (f_i(w_k) - f_i^*)."
+        r"If $f_i$ is $L$-smooth (convex or not) with minimum $f_i^*$ and $\eta_k \le 1/L$, then for all $\tau \ge 1$ "
+        r"the bound holds; thus $\|u_k^{(i)}\|^2 \le 2 L E^2 (f_i(w_k) - f_i^*)$."
     ),
     symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),

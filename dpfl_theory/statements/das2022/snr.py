@@ -62,16 +62,16 @@ SNR: Statement = Statement(
         das.PAPER,
         "Figure 3's caption; Section 3.1; contribution (a) in Section 1",
         note=(
-            "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of normalization "
-            "is never lower than that of clipping'. SNR = ||(1/r) sum g_i||/||(1/r) sum zeta_i||, Appendix F; with the "
-            "same noise it is a statement on the signals. Here both are taken at the same iterate; Figure 3, with a "
-            "run for each, is a validation. Section 3.1 and contribution (a) define the signal as 'update norm', "
-            "client by client, for which the sentence is true"
+            "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of "
+            r"normalization is never lower than that of clipping'. SNR $= \|(1/r) \sum g_i\|/\|(1/r) \sum \zeta_i\|$, "
+            "Appendix F; with the same noise it is a statement on the signals. Here both are taken at the same "
+            "iterate; Figure 3, with a run for each, is a validation. Section 3.1 and contribution (a) define the "
+            "signal as 'update norm', client by client, for which the sentence is true"
         ),
     ),
     text=(
-        "With the same C and the same noise, the sum of the cohort's normalised updates is at least as long as that of "
-        "the clipped updates: on Appendix F's problems, and for a single client's update everywhere."
+        "With the same $C$ and the same noise, the sum of the cohort's normalised updates is at least as long as that "
+        "of the clipped updates: on Appendix F's problems, and for a single client's update everywhere."
     ),
     reading=(
         "A caption is about its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
@@ -88,17 +88,17 @@ SNR: Statement = Statement(
     remark=Remark(
         "It is true of one client's message and held on Appendix F's problems. If it were read for the sums of any "
         "cohort, it would fail: normalisation gives short updates the weight of long ones, and where they point "
-        "elsewhere the sum can be shorter, even zero. In one dimension with C = 10 and updates 10 and -1 the clipped "
-        "sum is 9, the normalised one 0.",
+        "elsewhere the sum can be shorter, even zero. In one dimension with $C = 10$ and updates 10 and -1 the "
+        "clipped sum is 9, the normalised one 0.",
         shown_by="das2022.snr.any-cohort",
         repaired="das2022.snr.repaired",
     ),
     typos=(
         "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has the true version: as "
-        "updates become shorter the noise does not outgrow a normalised one. How long it is depends on K: the "
-        "average's noise is sqrt(K) rho times as long as a normalised update, in mean square. With Theorem 4's K that "
-        "is sqrt(2 alpha gamma/C), which grows without bound in Section 4.1's limit alpha -> oo; in Appendix F it is "
-        "2.4 for q = 1.",
+        "updates become shorter the noise does not outgrow a normalised one. How long it is depends on $K$: the "
+        r"average's noise is $\sqrt{K} \rho$ times as long as a normalised update, in mean square. With Theorem 4's "
+        r"$K$ that is $\sqrt{2 \alpha \gamma/C}$, which grows without bound in Section 4.1's limit $\alpha \to "
+        r"\infty$; in Appendix F it is 2.4 for $q = 1$.",
     ),
 )
 
@@ -108,8 +108,8 @@ ANY_COHORT: Statement = replace(
     id="das2022.snr.any-cohort",
     title="The signal-to-noise ratio of normalisation is never below that of clipping, whatever the updates",
     text=(
-        "With the same C and the same noise, the sum of any cohort's normalised updates is at least as long as that of "
-        "the clipped updates."
+        "With the same $C$ and the same noise, the sum of any cohort's normalised updates is at least as long as that "
+        "of the clipped updates."
     ),
     reading="'never lower' is read for the ratio of the sums, for any cohort and any problem, beyond the figure.",
     reading_of="das2022.snr",
@@ -130,8 +130,8 @@ SNR_REPAIRED: Statement = replace(
     title="The signal-to-noise ratio of normalisation, for updates in one direction",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1", note="derived: for one client, or one direction"),
     text=(
-        "Take the same C, the same noise, and updates that are nonnegative multiples of one vector (a single client, "
-        "for example). Then the normalised sum is at least as long as the clipped one."
+        "Take the same $C$, the same noise, and updates that are nonnegative multiples of one vector (a single "
+        "client, for example). Then the normalised sum is at least as long as the clipped one."
     ),
     hypotheses=(
         Hypothesis.custom(

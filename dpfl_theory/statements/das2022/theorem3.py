@@ -19,7 +19,7 @@ from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, suffi
 _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"
 )
-_RANGE = Symbol("u", "the constant that O(r^2 K/n^2) hides", (0, 0), "positive", "u")
+_RANGE = Symbol("u", "the constant that $O(r^2 K/n^2)$ hides", (0, 0), "positive", "u")
 _SYMBOLS = (_VARIANCE, *das.symbols("q", "epsilon", "delta", "n", "r", "K", "C"))
 
 
@@ -66,10 +66,10 @@ def _no_constant_for_the_rounds(statement: Statement, instance: Mapping[str, Any
 
 
 _READING = (
-    "client-level privacy (Appendix A defines neighbours that differ in one sample), zero-out: the client's message is "
-    "replaced by noise only; with replacement four times the constant is needed. O(.) is read as: there is a constant "
-    "u. The averaged update's noise has variance sigma^2 when the cohort has r clients, as the proofs use it; with "
-    "independent sampling that is so only for r = n, and otherwise in the mean"
+    "client-level privacy (Appendix A defines neighbours that differ in one sample), zero-out: the client's message "
+    "is replaced by noise only; with replacement four times the constant is needed. $O$(.) is read as: there is a "
+    r"constant $u$. The averaged update's noise has variance $\sigma^2$ when the cohort has $r$ clients, as the "
+    "proofs use it; with independent sampling that is so only for $r = n$, and otherwise in the mean"
 )
 
 
@@ -85,13 +85,18 @@ THEOREM3: Statement = Statement(
         das.PAPER, "Theorem 3, Section 3", note=f"attributed to Theorem 1 of Abadi et al. (2016). {_READING}"
     ),
     text=(
-        "For any 0 < epsilon < O(r^2 K/n^2), Algorithm 1 is (epsilon, delta)-differentially private for sigma^2 = q K "
-        "C^2 log(1/delta)/(n^2 epsilon^2), where q > 0 is an absolute constant."
+        r"For any $0 < \varepsilon < O(r^2 K/n^2)$, Algorithm 1 is $(\varepsilon, \delta)$-differentially private for "
+        r"$\sigma^2 = q K C^2 \log(1/\delta)/(n^2 \varepsilon^2)$, where $q > 0$ is an absolute constant."
     ),
     symbols=(*_SYMBOLS, _RANGE),
     hypotheses=(
-        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon < s.u * s.r**2 * s.K / s.n**2), "0 < epsilon < u r^2 K/n^2"),
-        Hypothesis(lambda s: (s.r >= 1, s.r <= s.n), "r of the n clients take part in a round on average, 1 <= r <= n"),
+        Hypothesis(
+            lambda s: (s.epsilon > 0, s.epsilon < s.u * s.r**2 * s.K / s.n**2), (r"$0 < \varepsilon < u r^2 K/n^2$")
+        ),
+        Hypothesis(
+            lambda s: (s.r >= 1, s.r <= s.n),
+            (r"$r$ of the $n$ clients take part in a round on average, $1 \le r \le n$"),
+        ),
         das.ROUNDS,
         noise.DELTA,
     ),
@@ -122,46 +127,49 @@ THEOREM3: Statement = Statement(
         grade="inherited",
         effect=Effect(
             0.0,
-            "At Appendix F's setting (epsilon = 5, delta = 1e-6, n = r = 100, K = 500) an absolute constant of 4 is "
-            "more than enough by zero-out, 1.738 being needed. Where the client's data are replaced 16 is more than "
-            "enough, 6.952 being needed. Both are by the exact delta of all rounds together.",
+            r"At Appendix F's setting $(\varepsilon = 5, \delta = 10^{-6}, n = r = 100, K = 500)$ an absolute "
+            "constant of 4 is more than enough by zero-out, 1.738 being needed. Where the client's data are replaced "
+            r"16 is more than enough, 6.952 being needed. Both are by the exact $\delta$ of all rounds together.",
         ),
         printed=(
-            "one absolute constant q makes the noise q K C^2 log(1/delta)/(n^2 epsilon^2) enough for every epsilon "
-            "below a constant times r^2 K/n^2"
+            r"one absolute constant $q$ makes the noise $q K C^2 \log(1/\delta)/(n^2 \varepsilon^2)$ enough for every "
+            r"$\varepsilon$ below a constant times $r^2 K/n^2$"
         ),
         corrected=(
-            "With every client in every round q must be at least about epsilon/(2 log(1/delta)), which grows with K. "
-            "For epsilon <= 2 log(1/delta) and neighbours one of which has a client's message replaced by noise only "
-            "(zero-out) q = 4 is enough, and the smallest constant is 2 + sqrt(3) = 3.732; Appendix F's own setting "
-            "(epsilon = 5, delta = 1e-6, every client) needs q = 1.738. Where the client's data are replaced every "
-            "constant is four times as large (16 for 4, 6.952 for 1.738): there q = 4 gives 323 times the delta of "
-            "Appendix F. For r < n the repair is no substitute for Theorem 3: it has r in place of n, which is 25 "
-            "times the printed variance for Appendix G's r = 0.2 n, and its cohorts have exactly r clients, which line "
-            "3 does not draw."
+            r"With every client in every round $q$ must be at least about $\varepsilon/(2 \log(1/\delta))$, which "
+            r"grows with $K$. For $\varepsilon \le 2 \log(1/\delta)$ and neighbours one of which has a client's "
+            r"message replaced by noise only (zero-out) $q = 4$ is enough, and the smallest constant is $2 + \sqrt{3} "
+            r"= 3.732$; Appendix F's own setting ($\varepsilon = 5$, $\delta = 10^{-6}$, every client) needs $q = "
+            "1.738$. Where the client's data are replaced every constant is four times as large (16 for 4, 6.952 for "
+            r"1.738): there $q = 4$ gives 323 times the $\delta$ of Appendix F. For $r < n$ the repair is no "
+            "substitute for Theorem 3: it has $r$ in place of $n$, which is 25 times the printed variance for "
+            "Appendix G's $r = 0.2 n$, and its cohorts have exactly $r$ clients, which line 3 does not draw."
         ),
         why=(
-            "Inherited from Abadi et al., Theorem 1. It matters only for epsilon of the order of 2 log(1/delta) and "
-            "more. The q that the printed noise needs with r < n is computed for one setting at a time, by the command "
-            "dpfl-theory privacy constant das2022.theorem3."
+            r"Inherited from Abadi et al., Theorem 1. It matters only for $\varepsilon$ of the order of $2 "
+            r"\log(1/\delta)$ and more. The $q$ that the printed noise needs with $r < n$ is computed for one setting "
+            "at a time, by the command dpfl-theory privacy constant das2022.theorem3."
         ),
         counterexample=(
-            "q = 4, u = 1, delta = 1e-5, r = n, K = 37 (any n and C), epsilon = 36.9, zero-out: the true delta of all "
-            "rounds together is 1.316e-5. Where only the returned iterate is seen: q = 1, u = 1, delta = 1e-5, r = n, "
-            "K = 738, epsilon = 736.8: the true delta is above 0.49"
+            r"$q = 4$, $u = 1$, $\delta = 10^{-5}$, $r = n$, $K = 37$ (any $n$ and C), $\varepsilon = 36.9$, "
+            r"zero-out: the true $\delta$ of all rounds together is 1.316e-5. Where only the returned iterate is "
+            r"seen: $q = 1$, $u = 1$, $\delta = 10^{-5}$, $r = n$, $K = 738$, $\varepsilon = 736.8$: the true "
+            r"$\delta$ is above 0.49"
         ),
         repaired="das2022.theorem3.repaired",
         survives={
-            "das2022.definition2": "It defines rho from q; for the paper's own budgets a q exists, and the theorems "
-            "after it use rho only.",
+            "das2022.definition2": (
+                r"It defines $\rho$ from $q$; for the paper's own budgets a $q$ exists, and the theorems after it use "
+                r"$\rho$ only."
+            ),
         },
     ),
     typos=(
         Typo(
-            "'if the last iterate is (epsilon, delta)-DP, then so is any other iterate (due to additivity of the "
-            "privacy cost)'. The last iterate's privacy alone does not give that of the others. The result of [1] "
-            "does: the noisy averages of all rounds together are (epsilon, delta)-DP, and every iterate is a function "
-            "of them.",
+            r"'if the last iterate is $(\varepsilon, \delta)$-DP, then so is any other iterate (due to additivity of "
+            "the privacy cost)'. The last iterate's privacy alone does not give that of the others. The result of [1] "
+            r"does: the noisy averages of all rounds together are $(\varepsilon, \delta)$-DP, and every iterate is a "
+            "function of them.",
             where="Section 3, after Theorem 3",
         ),
         Typo(
@@ -177,26 +185,30 @@ THEOREM3: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="das2022.theorem3.repaired",
     kind="theorem",
-    title="noise that makes Algorithm 1 differentially private, epsilon <= 2 log(1/delta)",
+    title=r"noise that makes Algorithm 1 differentially private, $\varepsilon \le 2 \log(1/\delta)$",
     source=Source(
         das.PAPER,
         "Theorem 3, Section 3",
         note=(
-            "repaired, sufficient but not minimal: 0 < epsilon <= 2 log(1/delta), q = 4, cohorts of exactly r "
-            "clients (in Algorithm 1: r = n), and r in place of n, so that nothing is gained by sampling; for r = n "
-            "it is the printed noise. It holds when all averaged updates are seen, and so for whatever is returned"
+            r"repaired, sufficient but not minimal: $0 < \varepsilon \le 2 \log(1/\delta)$, $q = 4$, cohorts of "
+            "exactly $r$ clients (in Algorithm 1: $r = n$), and $r$ in place of $n$, so that nothing is gained by "
+            "sampling; for $r = n$ it is the printed noise. It holds when all averaged updates are seen, and so for "
+            "whatever is returned"
         ),
     ),
     text=(
-        "Take any delta in (0, 1), 0 < epsilon <= 2 log(1/delta), and neighbours one of which has a client's message "
-        "replaced by noise only (zero-out). Then Algorithm 1 with cohorts of exactly r clients, however they are "
-        "drawn, is (epsilon, delta)-differentially private for sigma^2 = 4 K C^2 log(1/delta)/(r^2 epsilon^2). Where "
-        "the client's data are replaced the constant is four times as large: 16 for 4."
+        r"Take any $\delta$ in (0, 1), $0 < \varepsilon \le 2 \log(1/\delta)$, and neighbours one of which has a "
+        "client's message replaced by noise only (zero-out). Then Algorithm 1 with cohorts of exactly $r$ clients, "
+        r"however they are drawn, is $(\varepsilon, \delta)$-differentially private for $\sigma^2 = 4 K C^2 "
+        r"\log(1/\delta)/(r^2 \varepsilon^2)$. Where the client's data are replaced the constant is four times as "
+        "large: 16 for 4."
     ),
     symbols=tuple(s for s in _SYMBOLS if s.name != "q"),
     hypotheses=(
         BUDGET,
-        Hypothesis(lambda s: (s.r >= 1, s.r <= s.n, whole(s.r)), "every cohort has exactly r clients, 1 <= r <= n"),
+        Hypothesis(
+            lambda s: (s.r >= 1, s.r <= s.n, whole(s.r)), (r"every cohort has exactly $r$ clients, $1 \le r \le n$")
+        ),
         das.ROUNDS,
         noise.DELTA,
     ),

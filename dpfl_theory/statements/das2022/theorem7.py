@@ -123,8 +123,9 @@ def _at_zero(printed: Statement) -> Check:
 
 
 EMPTY = (
-    "{} is empty over more than one round where some Delta_i* > 0 and client i's gradients vary along one direction "
-    "only: E[C_hat E/||u_i||] is then infinite, and the bound reads minus infinity <= infinity (see das2022.theorem4b)."
+    r"{} is empty over more than one round where some $\Delta_i^* > 0$ and client $i$'s gradients vary along one "
+    r"direction only: $E[\hat C E/\|u_i\|]$ is then infinite, and the bound reads $-\infty \le \infty$ (see "
+    "das2022.theorem4b)."
 )
 _EXPECTATIONS = das.expected(
     "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
@@ -134,16 +135,17 @@ _USES = ("das2022.eq47",)
 GENERAL: Statement = Statement(
     id="das2022.theorem7",
     kind="theorem",
-    title="DP-NormFedAvg: convex and smooth, free K",
+    title="DP-NormFedAvg: convex and smooth, free $K$",
     source=Source(
         das.PAPER,
         "Theorem 7, Appendix D, first display",
-        note="the display writes u_k under the expectation; (47) has the random round k~ there",
+        note=r"the display writes $u_k$ under the expectation; (47) has the random round $\tilde k$ there",
     ),
     reading=INDEPENDENT,
     text=(
-        "Algorithm 1, option (ii), with C_hat = C/E >= 4 sqrt(L max Delta_j*), beta = eta = (gamma/(C_hat L E K))/rho "
-        "and K > (2 gamma/(C_hat E))/rho satisfies the bound for the iterate of a uniformly random round."
+        r"Algorithm 1, option (ii), with $\hat C = C/E \ge 4 \sqrt{L \max \Delta_j^*}$, $\beta = \eta = (\gamma/(\hat "
+        r"C L E K))/\rho$ and $K > (2 \gamma/(\hat C E))/\rho$ satisfies the bound for the iterate of a uniformly "
+        "random round."
     ),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
@@ -168,12 +170,12 @@ GENERAL: Statement = Statement(
         cause=SAMPLING,
         grade="constant",
         effect=COHORT_EFFECT,
-        printed="The normalisation term is E[unclipped share] gamma C_hat/(L K rho).",
-        corrected="With independent clients the share must be increased by kappa = (1/r)(1 - r/n).",
+        printed=r"The normalisation term is $E$[unclipped share] $\gamma \hat C/(L K \rho)$.",
+        corrected=r"With independent clients the share must be increased by $\kappa = (1/r)(1 - r/n)$.",
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
-            "C_hat = 1, E = 1, r = 1, rho = 0.02, eta L = 0.01, K = 100: the left side is about 1.9 times the right "
-            "side"
+            "$d = 1$, $n = 100$ Huber clients with common minimiser, one with threshold $c = 1$ and 99 with $c = "
+            r"10^{-5}$, $L = 1$, $\hat C = 1$, $E = 1$, $r = 1$, $\rho = 0.02$, $\eta L = 0.01$, $K = 100$: the left "
+            "side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.repaired",
         affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
@@ -186,12 +188,12 @@ GENERAL: Statement = Statement(
 ALPHA: Statement = Statement(
     id="das2022.theorem7.alpha",
     kind="theorem",
-    title="DP-NormFedAvg: convex and smooth, K by alpha",
+    title=r"DP-NormFedAvg: convex and smooth, $K$ by $\alpha$",
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
     reading=INDEPENDENT,
     text=(
-        "Theorem 7 with K = (2 alpha gamma/(C_hat E))/rho^2 and E <= alpha/(2 rho), alpha >= 1, satisfies the bound "
-        "for the iterate of a uniformly random round."
+        r"Theorem 7 with $K = (2 \alpha \gamma/(\hat C E))/\rho^2$ and $E \le \alpha/(2 \rho)$, $\alpha \ge 1$, "
+        "satisfies the bound for the iterate of a uniformly random round."
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
@@ -212,11 +214,15 @@ ALPHA: Statement = Statement(
         cause=SAMPLING,
         grade="constant",
         effect=COHORT_EFFECT,
-        printed="The normalisation term is (E/alpha)(C_hat^2/(2L)) rho.",
-        corrected="With independent clients it is (E/alpha)(C_hat^2/(2L))(1 + kappa) rho with kappa = (1/r)(1 - r/n).",
+        printed=r"The normalisation term is $(E/\alpha)(\hat C^2/(2L)) \rho$.",
+        corrected=(
+            r"With independent clients it is $(E/\alpha)(\hat C^2/(2L))(1 + \kappa) \rho$ with $\kappa = (1/r)(1 - "
+            "r/n)$."
+        ),
         counterexample=(
-            "d = 1, n = 100 Huber clients with common minimiser, one with threshold c = 1 and 99 with c = 1e-5, L = 1, "
-            "C_hat = 1, E = 1, r = 1, rho = 0.02, alpha = 1, K = 100: the left side is about 1.9 times the right side"
+            "$d = 1$, $n = 100$ Huber clients with common minimiser, one with threshold $c = 1$ and 99 with $c = "
+            r"10^{-5}$, $L = 1$, $\hat C = 1$, $E = 1$, $r = 1$, $\rho = 0.02$, $\alpha = 1$, $K = 100$: the left "
+            "side is about 1.9 times the right side"
         ),
         repaired="das2022.theorem7.alpha.repaired",
         affects=("das2022.theorem4b",),
@@ -241,7 +247,10 @@ def _repaired(
         id=id_,
         title=f"{printed.title} (repaired for independent sampling)",
         source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
-        text=f"{printed.text} Here kappa = (1/r)(1 - r/n) under independent sampling and 0 for cohorts of fixed size.",
+        text=(
+            rf"{printed.text} Here $\kappa = (1/r)(1 - r/n)$ under independent sampling and 0 for cohorts of fixed "
+            "size."
+        ),
         symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,

@@ -75,6 +75,5 @@ GIVEN: Mapping[Key, str] = {
     ("hou2023.clip-inactive", "4.5"): f"{_OBSERVATION4}, lower limit",
     ("hou2023.clip-inactive", "5.0"): f"{_OBSERVATION4}, upper limit",
     ("hou2023.clip-inactive", "0.5"): "the paper's smallest epsilon",
-    ("hou2023.clip-inactive", "1e5"): "1/delta",
     ("hou2023.lemma1", "3.3"): "the paper's largest epsilon",
 }

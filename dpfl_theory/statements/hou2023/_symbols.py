@@ -19,8 +19,8 @@ _ALL = (
     Symbol("eta", "step size", (-1, 2), "positive", r"\eta"),
     Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
     Symbol("T", "iterations", (0, 0), "positive", "T"),
-    Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
-    Symbol("mu", "strong convexity constant of every f_i", (1, -2), "positive", r"\mu"),
+    Symbol("L", "smoothness constant of every $f_i$", (1, -2), "positive", "L"),
+    Symbol("mu", "strong convexity constant of every $f_i$", (1, -2), "positive", r"\mu"),
     Symbol("N", "number of clients", (0, 0), "integer", "N"),
     Symbol("d", "dimension", (0, 0), "integer", "d"),
     Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
@@ -30,7 +30,11 @@ _ALL = (
     Symbol("psi_0", "the Lyapunov function at the start", (0, 2), "nonnegative", r"\psi_0"),
     Symbol("D", "initial distance, stacked over clients", (0, 1), "nonnegative", r"\|\mathbf{x}_0 - \mathbf{x}^*\|"),
     Symbol(
-        "H", "distance of the first shifts from h*, stacked", (1, -1), "nonnegative", r"\|\mathbf{h}_0 - \mathbf{h}^*\|"
+        "H",
+        "distance of the first shifts from $h^*$, stacked",
+        (1, -1),
+        "nonnegative",
+        r"\|\mathbf{h}_0 - \mathbf{h}^*\|",
     ),
     Symbol("eta_any", "any other step size", (-1, 2), "positive", r"\eta'"),
     Symbol("p_any", "any other probability", (0, 0), "probability", "p'"),
@@ -57,7 +61,7 @@ SHIFTS = Expected(
     (("scaffnew-shifts", 1),),
     (0, 2),
     r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
-    "expected squared distance of the control variates from h*, in psi's scale, after T iterations",
+    r"expected squared distance of the control variates from $h^*$, in $\psi$'s scale, after $T$ iterations",
     when="end",
 )
 PSI = Expected(
@@ -65,7 +69,7 @@ PSI = Expected(
     (("scaffnew-lyapunov", 1),),
     (0, 2),
     r"\mathbb{E}[\psi_T]",
-    "expected Lyapunov function after T iterations",
+    "expected Lyapunov function after $T$ iterations",
     when="end",
 )
 
@@ -80,15 +84,17 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-STRONGLY_CONVEX = Hypothesis(lambda s, c: (s.mu > 0, c.mu_min >= s.mu), "each f_i is mu-strongly convex, mu > 0")
-SMOOTH = Hypothesis(lambda s, c: (s.mu <= s.L, c.L_max <= s.L), "each f_i is L-smooth")
+STRONGLY_CONVEX = Hypothesis(
+    lambda s, c: (s.mu > 0, c.mu_min >= s.mu), (r"each $f_i$ is $\mu$-strongly convex, $\mu > 0$")
+)
+SMOOTH = Hypothesis(lambda s, c: (s.mu <= s.L, c.L_max <= s.L), "each $f_i$ is $L$-smooth")
 STEP = Hypothesis(lambda s: (s.eta > 0, s.eta <= 1 / s.L))
 COIN = Hypothesis(lambda s: (s.p > 0, s.p <= 1))
-ITERATIONS = Hypothesis(lambda s: (s.T >= 1, whole(s.T)), "T >= 1 iterations")
+ITERATIONS = Hypothesis(lambda s: (s.T >= 1, whole(s.T)), r"$T \ge 1$ iterations")
 FULL_GRADIENTS = Hypothesis.custom("local gradients are full ones", by_construction)
-UNCLIPPED = Hypothesis.custom("clipping is never active: C > ||xhat_i - x|| in every iteration", by_construction)
+UNCLIPPED = Hypothesis.custom(r"clipping is never active: $C > \|\hat x_i - x\|$ in every iteration", by_construction)
 CLIPPED = Hypothesis.custom(
-    "clipping is in force; without noise every message would be shorter than C", by_construction
+    "clipping is in force; without noise every message would be shorter than $C$", by_construction
 )
 DELTA = prescribed_noise.DELTA
 STATED = {

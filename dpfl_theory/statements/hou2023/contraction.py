@@ -17,8 +17,8 @@ from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["CONTRACTION", "STATEMENTS"]
 
-_PSI = Symbol("psi_t", "E psi_t", (0, 2), "nonnegative", r"\mathbf{E}[\psi_t]")
-_NEXT = Symbol("psi_next", "E psi_{t+1}", (0, 2), "nonnegative", r"\mathbf{E}[\psi_{t+1}]")
+_PSI = Symbol("psi_t", r"$E \psi_t$", (0, 2), "nonnegative", r"\mathbf{E}[\psi_t]")
+_NEXT = Symbol("psi_next", r"$E \psi_{t+1}$", (0, 2), "nonnegative", r"\mathbf{E}[\psi_{t+1}]")
 
 
 def _sides(s: Symbols, power: int = 1) -> Sides:
@@ -147,15 +147,15 @@ def _checks() -> tuple[Check, ...]:
 CONTRACTION: Statement = Statement(
     id="hou2023.contraction",
     kind="step",
-    title="One iteration contracts psi, up to the noise",
+    title=r"One iteration contracts $\psi$, up to the noise",
     source=Source(
         hou.PAPER,
         f"{WHERE}, last displays",
-        note="the display's first line ends in 2 p sigma^2, its second in p N d sigma^2, which is right",
+        note=r"the display's first line ends in $2 p \sigma^2$, its second in $p N d \sigma^2$, which is right",
     ),
     text=(
-        "If each f_i is mu-strongly convex and L-smooth, 0 < eta <= 1/L and 0 < p <= 1, an iteration of Algorithm 2 "
-        "satisfies E psi_{t+1} <= max(1 - mu eta, 1 - p^2) E psi_t + p N d sigma^2."
+        r"If each $f_i$ is $\mu$-strongly convex and L-smooth, $0 < \eta \le 1/L$ and $0 < p \le 1$, an iteration of "
+        r"Algorithm 2 satisfies $E \psi_{t+1} \le \max(1 - \mu \eta, 1 - p^2) E \psi_t + p N d \sigma^2$."
     ),
     symbols=(_NEXT, _PSI, VARIANCE, *hou.symbols("eta", "p", "L", "mu", "N", "d")),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
@@ -167,26 +167,29 @@ CONTRACTION: Statement = Statement(
     smoke=("N = 2, mu = 1/4, p = 1/2, eta L = 1",),
     uses=("hou2023.nonexpansive",),
     typos=(
-        "The display before the contraction says xhat_{t+1} = x_{t+1} - eta (g_t - h_t); it is x_t - eta (g_t - h_t).",
-        "Lemma 1 is quoted with epsilon <= u T; it says epsilon <= u p T. The 'B > 0' next to delta is not defined "
-        "anywhere.",
-        "The first line of the contraction ends in 2 p sigma^2, which is too little for N d > 2; the second has p N d "
-        "sigma^2.",
+        r"The display before the contraction says $\hat x_{t+1} = x_{t+1} - \eta (g_t - h_t)$; it is $x_t - \eta (g_t "
+        "- h_t)$.",
+        r"Lemma 1 is quoted with $\varepsilon \le u T$; it says $\varepsilon \le u p T$. The '$B > 0$' next to "
+        r"$\delta$ is not defined anywhere.",
+        r"The first line of the contraction ends in $2 p \sigma^2$, which is too little for $N d > 2$; the second has "
+        r"$p N d \sigma^2$.",
     ),
 )
 
 SHARPENED: Statement = replace(
     CONTRACTION,
     id="hou2023.contraction.sharpened",
-    title="One iteration contracts psi by (1 - mu eta)^2 rather than 1 - mu eta",
+    title=r"One iteration contracts $\psi$ by $(1 - \mu \eta)^2$ rather than $1 - \mu \eta$",
     source=Source(
         hou.PAPER,
         f"{WHERE}, last displays",
-        note="derived: ||x - x* - eta (g - h*)||^2 <= (1 - mu eta)^2 ||x - x*||^2 for eta <= 2/(L + mu)",
+        note=(
+            r"derived: $\|x - x^* - \eta (g - h^*)\|^2 \le (1 - \mu \eta)^2 \|x - x^*\|^2$ for $\eta \le 2/(L + \mu)$"
+        ),
     ),
     text=(
-        "Under the same hypotheses E psi_{t+1} <= max((1 - mu eta)^2, 1 - p^2) E psi_t + p N d sigma^2: where the "
-        "first entry is the larger one, this is about twice as fast, with half the noise in the limit."
+        r"Under the same hypotheses $E \psi_{t+1} \le \max((1 - \mu \eta)^2, 1 - p^2) E \psi_t + p N d \sigma^2$: "
+        "where the first entry is the larger one, this is about twice as fast, with half the noise in the limit."
     ),
     sides=lambda s: _sides(s, power=2),
     checks=(

@@ -21,10 +21,14 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["ALONE", "CLIENTS", "QUADRATICS", "STATEMENTS", "VARIANCE", "WHERE"]
 
 WHERE = "Appendix B.1, proof of Theorem 1"
-_MEAN = Symbol("mean_shift", "length of (1/N) sum_i h_t^{(i)}", (1, -1), "nonnegative", r"\|\mathbf{A}(\mathbf{h}_t)\|")
-_T1 = Symbol("T_1", "E||A(x + e_t) - A(y)||^2, the first part of psi after communicating", (0, 2), "nonnegative", "T_1")
-_T2 = Symbol("T_2", "the second part of psi after communicating", (0, 2), "nonnegative", "T_2")
-_Y = Symbol("y_t", "||[xhat_{t+1} - x*] - (eta/p)[h_t - h*]||", (0, 1), "nonnegative", r"\|\mathbf{y}_t\|")
+_MEAN = Symbol(
+    "mean_shift", r"length of $(1/N) \sum_i h_t^{(i)}$", (1, -1), "nonnegative", r"\|\mathbf{A}(\mathbf{h}_t)\|"
+)
+_T1 = Symbol(
+    "T_1", r"$E\|A(x + e_t) - A(y)\|^2$, the first part of $\psi$ after communicating", (0, 2), "nonnegative", "T_1"
+)
+_T2 = Symbol("T_2", r"the second part of $\psi$ after communicating", (0, 2), "nonnegative", "T_2")
+_Y = Symbol("y_t", r"$\|[\hat x_{t+1} - x^*] - (\eta/p)[h_t - h^*]\|$", (0, 1), "nonnegative", r"\|\mathbf{y}_t\|")
 VARIANCE = Symbol("noise_variance", "variance of a message's noise per coordinate", (0, 2), "nonnegative", r"\sigma^2")
 
 
@@ -154,7 +158,7 @@ EQ3: Statement = Statement(
             "only an added term can be noticed"
         ),
     ),
-    text="In Algorithm 2 the control variates satisfy A(h_t) = 0 for all t >= 0, since A(h_0) = 0.",
+    text=r"In Algorithm 2 the control variates satisfy $A(h_t) = 0$ for all $t \ge 0$, since $A(h_0) = 0$.",
     symbols=(_MEAN,),
     relation="==",
     sides=_eq3_sides,
@@ -163,22 +167,22 @@ EQ3: Statement = Statement(
         Check("exact", "clipped and noisy run in rational numbers", _eq3_cases, _CLIPPED),
     ),
     typos=(
-        "g_t's last entry is printed as grad f(x_t^{(N)}), without the index N of f_N.",
-        "x* is printed as [(x_t^*)^T, ..., (x_t^N)^T]^T in Theorem 1; every block is x*.",
-        "The lifted space is called R^{nd}; the number of clients is N.",
+        r"$g_t$'s last entry is printed as $\nabla f(x_t^{(N)})$, without the index $N$ of $f_N$.",
+        r"$x^*$ is printed as $[(x_t^*)^T, \dots, (x_t^N)^T]^T$ in Theorem 1; every block is $x^*$.",
+        "The lifted space is called $R^{nd}$; the number of clients is $N$.",
     ),
 )
 
 NONEXPANSIVE: Statement = Statement(
     id="hou2023.nonexpansive",
     kind="step",
-    title="psi after communicating is T_1 + T_2",
+    title=r"$\psi$ after communicating is $T_1 + T_2$",
     source=Source(
         hou.PAPER,
         f"{WHERE}, after (4)",
-        note="x - y = y_t with A(h_t) = 0; entered as the equality that the paper's last line but one prints",
+        note="$x - y = y_t$ with $A(h_t) = 0$; entered as the equality that the paper's last line but one prints",
     ),
-    text="E[T_1 + T_2] = E||x - y||^2 + E||e_t||^2, with x - y = y_t and E||e_t||^2 = N d sigma^2.",
+    text=r"$E[T_1 + T_2] = E\|x - y\|^2 + E\|e_t\|^2$, with $x - y = y_t$ and $E\|e_t\|^2 = N d \sigma^2$.",
     symbols=(_T1, _T2, _Y, VARIANCE, *hou.symbols("N", "d")),
     relation="==",
     sides=_nonexpansive_sides,
@@ -188,7 +192,7 @@ NONEXPANSIVE: Statement = Statement(
         *checks("exact", _nonexpansive_cases, QUADRATICS),
     ),
     uses=("hou2023.eq3",),
-    typos=("T_1 and T_2 are printed as equalities of random variables; they hold in expectation over e_t.",),
+    typos=("$T_1$ and $T_2$ are printed as equalities of random variables; they hold in expectation over $e_t$.",),
 )
 
 STATEMENTS = (EQ3, NONEXPANSIVE)

@@ -24,14 +24,14 @@ _SYMBOLS = (
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
 _CONSTANTS = (
-    Symbol("u", "constant of the range of epsilon", (0, 0), "positive", "u"),
+    Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
     Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
 )
 
 
 ITERATIONS = Hypothesis(
     lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
-    "T >= 1 iterations, each of which communicates with probability p in (0, 1]",
+    r"$T \ge 1$ iterations, each of which communicates with probability $p$ in (0, 1]",
 )
 
 
@@ -127,18 +127,18 @@ LEMMA1: Statement = Statement(
             "attributed to Theorem 1 of Abadi et al. (2016). All messages are seen (they are sent to all), and so is "
             "which iterations communicate. Neighbours differ in one client; zero-out: its messages are replaced by "
             "noise only; with replacement four times the constant is needed. With one client and a linear objective "
-            "x_T alone shows as much as the messages. Read as 'given that pT rounds take place', the failure for "
-            "p < 1 disappears and the one for p = 1 stays"
+            "$x_T$ alone shows as much as the messages. Read as 'given that $pT$ rounds take place', the failure for "
+            "$p < 1$ disappears and the one for $p = 1$ stays"
         ),
     ),
     text=(
-        "There exist constants u, v > 0 so that given the expected number of communication rounds pT, Algorithm 2 is "
-        "(epsilon, delta)-differentially private for any delta > 0, epsilon <= u p T if sigma^2 >= v C^2 p T "
-        "ln(1/delta)/epsilon^2."
+        "There exist constants $u$, $v > 0$ so that given the expected number of communication rounds $pT$, Algorithm "
+        r"2 is $(\varepsilon, \delta)$-differentially private for any $\delta > 0$, $\varepsilon \le u p T$ if "
+        r"$\sigma^2 \ge v C^2 p T \ln(1/\delta)/\varepsilon^2$."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
-        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), "0 < epsilon <= u p T"),
+        Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
         ITERATIONS,
         noise.DELTA,
     ),
@@ -168,35 +168,38 @@ LEMMA1: Statement = Statement(
         grade="false",
         effect=Effect(
             4.34,
-            "The v that is needed with one round expected of T = 10000 (4.33 of T = 400) at epsilon = 3.3, delta = "
-            "1e-5, zero-out, by the exact delta; 1.55 would be enough for a round that takes place for certain. From "
-            "four expected rounds on v <= 2.6 is enough. The experiments fix the number of rounds.",
+            r"The $v$ that is needed with one round expected of $T = 10000$ (4.33 of $T = 400$) at $\varepsilon = "
+            r"3.3$, $\delta = 10^{-5}$, zero-out, by the exact $\delta$; 1.55 would be enough for a round that takes "
+            r"place for certain. From four expected rounds on $v \le 2.6$ is enough. The experiments fix the number "
+            "of rounds.",
         ),
         printed=(
-            "constants u and v exist with which the noise v C^2 pT ln(1/delta)/epsilon^2 is enough for every epsilon "
-            "<= u pT and delta > 0"
+            r"constants $u$ and $v$ exist with which the noise $v C^2 pT \ln(1/\delta)/\varepsilon^2$ is enough for "
+            r"every $\varepsilon \le u pT$ and $\delta > 0$"
         ),
         corrected=(
-            "Two things are wrong. Where p < 1, the number of rounds is random, and no v is enough for all p and "
-            "delta, even for epsilon <= 1; the largest number of rounds, T, in place of pT is enough, and so is the "
-            "number that is exceeded with probability delta/2, with ln(2/delta). And if every iteration communicates "
-            "(p = 1), v must be at least about epsilon/(2 ln(1/delta)), which grows with T. Take epsilon <= 2 "
-            "ln(1/delta), a fixed number of rounds, and neighbours one of which has a client's message replaced by "
-            "noise only (zero-out). Then v = 4 is enough, and 2 + sqrt(3) = 3.732 is the smallest constant. Where the "
-            "client's data are replaced every constant is four times as large (16 for 4)."
+            "Two things are wrong. Where $p < 1$, the number of rounds is random, and no $v$ is enough for all $p$ "
+            r"and $\delta$, even for $\varepsilon \le 1$; the largest number of rounds, $T$, in place of $pT$ is "
+            r"enough, and so is the number that is exceeded with probability $\delta/2$, with $\ln(2/\delta)$. And if "
+            r"every iteration communicates $(p = 1)$, $v$ must be at least about $\varepsilon/(2 \ln(1/\delta))$, "
+            r"which grows with $T$. Take $\varepsilon \le 2 \ln(1/\delta)$, a fixed number of rounds, and neighbours "
+            "one of which has a client's message replaced by noise only (zero-out). Then $v = 4$ is enough, and $2 + "
+            r"\sqrt{3} = 3.732$ is the smallest constant. Where the client's data are replaced every constant is four "
+            "times as large (16 for 4)."
         ),
         why=(
             "Graded as false: the lemma says that constants exist, and none exist. The expected number of rounds is "
             "the paper's own: the rounds of Abadi et al., Theorem 1, are fixed in number. The second half is "
-            "inherited: the range of epsilon is taken over from there. The proof there needs a sampling probability "
-            "below 1/(16 z), z being the noise multiplier, while here every client sends in every round. The second "
-            "half matters only for epsilon of the order of 2 ln(1/delta) and more."
+            r"inherited: the range of $\varepsilon$ is taken over from there. The proof there needs a sampling "
+            "probability below $1/(16 z)$, $z$ being the noise multiplier, while here every client sends in every "
+            r"round. The second half matters only for $\varepsilon$ of the order of $2 \ln(1/\delta)$ and more."
         ),
         counterexample=(
-            "zero-out, v = 4, u = 1, delta = 1e-5, p = 1, T = epsilon = 37: the true delta is 1.36e-5. v = 4, u = 1, "
-            "delta = 1e-7, T = 20, p = 1/20 (one round expected), epsilon = 1: the true delta is 1.125e-7, although v "
-            "= 4 is enough for one round that takes place for certain. With u = 3.3 and the budget epsilon = 3.3, "
-            "delta = 1e-5 of the experiments, T = 400, p = 1/400: 1.696e-5"
+            r"zero-out, $v = 4$, $u = 1$, $\delta = 10^{-5}$, $p = 1$, $T = \varepsilon = 37$: the true $\delta$ is "
+            r"1.36e-5. $v = 4$, $u = 1$, $\delta = 10^{-7}$, $T = 20$, $p = 1/20$ (one round expected), $\varepsilon "
+            r"= 1$: the true $\delta$ is 1.125e-7, although $v = 4$ is enough for one round that takes place for "
+            r"certain. With $u = 3.3$ and the budget $\varepsilon = 3.3$, $\delta = 10^{-5}$ of the experiments, $T = "
+            "400$, $p = 1/400$: 1.696e-5"
         ),
         repaired="hou2023.lemma1.repaired",
         affects=("hou2023.theorem1",),
@@ -219,20 +222,20 @@ LEMMA1: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="hou2023.lemma1.repaired",
     kind="lemma",
-    title="noise that makes DP-ScaffNew locally private, epsilon <= 2 ln(1/delta)",
+    title=r"noise that makes DP-ScaffNew locally private, $\varepsilon \le 2 \ln(1/\delta)$",
     source=Source(
         PAPER,
         "Lemma 1, Section 2",
         note=(
-            "repaired, sufficient but not minimal: 0 < epsilon <= 2 ln(1/delta), v = 4, and T in place of pT, since "
-            "as many as T rounds may take place"
+            r"repaired, sufficient but not minimal: $0 < \varepsilon \le 2 \ln(1/\delta)$, $v = 4$, and T in place of "
+            "$pT$, since as many as $T$ rounds may take place"
         ),
     ),
     text=(
-        "Take any delta in (0, 1), 0 < epsilon <= 2 ln(1/delta), and neighbours one of which has a client's messages "
-        "replaced by noise only (zero-out). Then Algorithm 2 is (epsilon, delta)-differentially private if sigma^2 >= "
-        "4 C^2 T ln(1/delta)/epsilon^2. Where the client's data are replaced the constant is four times as large: 16 "
-        "for 4."
+        r"Take any $\delta$ in (0, 1), $0 < \varepsilon \le 2 \ln(1/\delta)$, and neighbours one of which has a "
+        r"client's messages replaced by noise only (zero-out). Then Algorithm 2 is $(\varepsilon, "
+        r"\delta)$-differentially private if $\sigma^2 \ge 4 C^2 T \ln(1/\delta)/\varepsilon^2$. Where the client's "
+        "data are replaced the constant is four times as large: 16 for 4."
     ),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),

@@ -106,7 +106,7 @@ def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     return "some client has a gradient at x*, so that its optimal shift is not zero"
 
 
-SHARED = Hypothesis.custom("all optimal shifts h* are zero: every client's gradient vanishes at x*", _shared)
+SHARED = Hypothesis.custom("all optimal shifts $h^*$ are zero: every client's gradient vanishes at $x^*$", _shared)
 _ALL = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.UNCLIPPED, SHARED)
 _TWO = {"q": [["1", "1/2"], ["1/4", "1"]], "start": ["1", "-2"]}
 _UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
@@ -147,15 +147,15 @@ PRINTED: Statement = Statement(
         "Section 2, before Lemma 1",
         note=(
             "'the results for DP-ScaffNew also apply for DP-FedAvg to learn the overparameterized model. For this "
-            "model, each h_t^{(i)} converges towards a zero vector, and thus DP-ScaffNew becomes DP-FedAvg'; read "
-            "as: at the rate of Theorem 1's first term. Two hundred iterations from x* refute it at any rate"
+            "model, each $h_t^{(i)}$ converges towards a zero vector, and thus DP-ScaffNew becomes DP-FedAvg'; read "
+            "as: at the rate of Theorem 1's first term. Two hundred iterations from $x^*$ refute it at any rate"
         ),
     ),
     text=(
-        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to zero, "
-        "(eta^2/p^2) E||h_T||^2 <= theta^T psi_0 with theta = max(1 - mu eta, 1 - p^2). So DP-ScaffNew becomes "
-        "DP-FedAvg: far into the run its clients' own vectors are on average no farther from x* than those of "
-        "DP-FedAvg with the same coins and noise."
+        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to "
+        r"zero, $(\eta^2/p^2) E\|h_T\|^2 \le \theta^T \psi_0$ with $\theta = \max(1 - \mu \eta, 1 - p^2)$. So "
+        "DP-ScaffNew becomes DP-FedAvg: far into the run its clients' own vectors are on average no farther from "
+        "$x^*$ than those of DP-FedAvg with the same coins and noise."
     ),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "psi_0"),
     expectations=(hou.SHIFTS,),
@@ -184,19 +184,20 @@ PRINTED: Statement = Statement(
             "are run with both algorithms as they are.",
         ),
         printed=(
-            "Each h_t^{(i)} converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
+            "Each $h_t^{(i)}$ converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
         ),
         corrected=(
             "Theorem 1's bound does hold for DP-FedAvg on these problems, which is what the remark is for. Without "
             "noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
-            "communication adds (p/eta)(A(e_t) - e_t) to them, which later local steps feed back into the models. So "
-            "the two algorithms stay apart. Take two clients f_i(x) = q_i x^2/2, q = (1, 1/4), x_0 = 1, eta = 1, p = "
-            "1/5, T = 40, sigma^2 = 8 and the same noise and coins. The expected squared distance of DP-ScaffNew's "
-            "clients is 1.91 times that of DP-FedAvg's, and by the server's vectors 1.06 times."
+            r"communication adds $(p/\eta)(A(e_t) - e_t)$ to them, which later local steps feed back into the models. "
+            "So the two algorithms stay apart. Take two clients $f_i(x) = q_i x^2/2$, $q = (1, 1/4)$, $x_0 = 1$, "
+            r"$\eta = 1$, $p = 1/5$, $T = 40$, $\sigma^2 = 8$ and the same noise and coins. The expected squared "
+            "distance of DP-ScaffNew's clients is 1.91 times that of DP-FedAvg's, and by the server's vectors 1.06 "
+            "times."
         ),
         counterexample=(
-            "N = 2, d = 1, f_i(x) = x^2/2, x_0 = 0, eta = p = 1, sigma^2 = 1: psi_0 = 0, but E||h_t||^2 = 1 for "
-            "every t >= 1, t = 200 included"
+            r"$N = 2$, $d = 1$, $f_i(x) = x^2/2$, $x_0 = 0$, $\eta = p = 1$, $\sigma^2 = 1$: $\psi_0 = 0$, but "
+            r"$E\|h_t\|^2 = 1$ for every $t \ge 1$, $t = 200$ included"
         ),
         repaired="hou2023.overparameterised.repaired",
     ),
@@ -207,11 +208,11 @@ REPAIRED: Statement = replace(
     PRINTED,
     id="hou2023.overparameterised.repaired",
     title="With zero optimal shifts the control variates vanish, without noise",
-    source=Source(hou.PAPER, "Section 2, before Lemma 1", note="repaired: sigma = 0"),
+    source=Source(hou.PAPER, "Section 2, before Lemma 1", note=r"repaired: $\sigma = 0$"),
     text=(
         "Where every optimal shift is zero, the control variates of Algorithm 2 without noise converge to zero, "
-        "(eta^2/p^2) ||h_T||^2 <= theta^T psi_0 in expectation over the coins. Theorem 1's bound, with noise, holds "
-        "for DP-FedAvg with the same coins, whose control variates are zero."
+        r"$(\eta^2/p^2) \|h_T\|^2 \le \theta^T \psi_0$ in expectation over the coins. Theorem 1's bound, with noise, "
+        "holds for DP-FedAvg with the same coins, whose control variates are zero."
     ),
     checks=(
         Check("exact", "two clients, without noise", _quadratics, _QUIET),

@@ -48,18 +48,18 @@ EXCESS = Expected(
     (("suboptimality", 1),),
     (1, 0),
     r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
-    "mean excess over the warm round and the T rounds",
+    "mean excess over the warm round and the $T$ rounds",
 )
 SLOPE = Expected(
     "slope",
     (("gradient-norm-squared", 1),),
     (2, -2),
     r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
-    "mean squared gradient over the warm round and the T rounds",
+    "mean squared gradient over the warm round and the $T$ rounds",
 )
-AWAY = Hypothesis(lambda s: s.F0 > 0, "x^0 is not a minimiser of F")
-APART = Hypothesis(lambda s: s.D0 > 0, "D_0 > 0")
-SLOPE0 = Symbol("slope0", "||grad F(x^0)||^2", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
+AWAY = Hypothesis(lambda s: s.F0 > 0, "$x^0$ is not a minimiser of $F$")
+APART = Hypothesis(lambda s: s.D0 > 0, "$D_0 > 0$")
+SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 
 def without_warm_round(s: Mapping[str, Any], mean: str, start: str) -> dict[str, Any]:

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 PAPER = "noble2022"
 NOTE = (
-    "O(.) is entered with a constant c. Assumption 3.3 (gradients along the run of at most C) is read as: clipping "
-    "never acts; with Gaussian noise it cannot hold for strongly convex objectives on R^d otherwise"
+    "$O$(.) is entered with a constant $c$. Assumption 3.3 (gradients along the run of at most $C$) is read as: "
+    "clipping never acts; with Gaussian noise it cannot hold for strongly convex objectives on $R^d$ otherwise"
 )
-WHOLE_NOTE = "lM and sR are read as whole numbers; E_t counts the local steps that all M users would take"
+WHOLE_NOTE = "$lM$ and $sR$ are read as whole numbers; $E_t$ counts the local steps that all $M$ users would take"
 NEVER_CLIPPED = (
-    "Assumption 3.3 is read as: clipping never acts; taken literally no run with sigma_g > 0 meets it, since Gaussian "
-    "noise takes the iterates anywhere."
+    r"Assumption 3.3 is read as: clipping never acts; taken literally no run with $\sigma_g > 0$ meets it, since "
+    "Gaussian noise takes the iterates anywhere."
 )
 """The reading of the theorems on strongly convex objectives."""
 OUTPUT = (
-    "The output is over x^1, ..., x^T; the lemmas behind it bound x^0, ..., x^{T-1}. The counterexamples of many "
-    "rounds hold in both readings."
+    r"The output is over $x^1, \dots, x^T$; the lemmas behind it bound $x^0, \dots, x^{T-1}$. The counterexamples of "
+    "many rounds hold in both readings."
 )
 """A typo of both theorems."""
 ROUND_PART = (
@@ -43,13 +43,15 @@ ROUND_PART = (
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
 _ALL = (
-    Symbol("excess", "E F(xbar^T) - F(x*)", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),
-    Symbol("gradient", "E||grad F(xbar^T)||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"),
-    Symbol("c", "the constant that O hides", (0, 0), "positive", "c"),
+    Symbol("excess", r"$E F(\bar x^T) - F(x^*)$", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),
+    Symbol(
+        "gradient", r"$E\|\nabla F(\bar x^T)\|^2$", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"
+    ),
+    Symbol("c", "the constant that $O$ hides", (0, 0), "positive", "c"),
     Symbol("eta_g", "global step size", (0, 0), "positive", r"\eta_g"),
     Symbol("eta_l", "local step size", (-1, 2), "positive", r"\eta_l"),
-    Symbol("nu", "smoothness constant of every F_i", (1, -2), "positive", r"\nu"),
-    Symbol("mu", "strong convexity constant of every F_i", (1, -2), "positive", r"\mu"),
+    Symbol("nu", "smoothness constant of every $F_i$", (1, -2), "positive", r"\nu"),
+    Symbol("mu", "strong convexity constant of every $F_i$", (1, -2), "positive", r"\mu"),
     Symbol("M", "number of users", (0, 0), "integer", "M"),
     Symbol("l", "share of the users in a round", (0, 0), "probability", "l"),
     Symbol("R", "records of a user", (0, 0), "integer", "R"),
@@ -58,22 +60,26 @@ _ALL = (
     Symbol("T", "rounds", (0, 0), "integer", "T"),
     Symbol("varsigma", "root of the variance of one record's gradient", (1, -1), "nonnegative", r"\varsigma"),
     Symbol(
-        "Sigma", "root mean square of a step's noise, 2 C sqrt(2d) sigma_g/(sR)", (1, -1), "positive", r"\Sigma_g(C)"
+        "Sigma",
+        r"root mean square of a step's noise, $2 C \sqrt{2d} \sigma_g/(sR)$",
+        (1, -1),
+        "positive",
+        r"\Sigma_g(C)",
     ),
-    Symbol("D0", "initial distance ||x^0 - x*||", (0, 1), "nonnegative", "D_0"),
-    Symbol("F0", "F(x^0) - F(x*)", (1, 0), "nonnegative", "F_0"),
+    Symbol("D0", r"initial distance $\|x^0 - x^*\|$", (0, 1), "nonnegative", "D_0"),
+    Symbol("F0", "$F(x^0) - F(x^*)$", (1, 0), "nonnegative", "F_0"),
     Symbol("G", "dissimilarity of the gradients, constant part", (1, -1), "nonnegative", "G"),
     Symbol("B", "dissimilarity of the gradients, proportional part", (0, 0), "positive", "B"),
-    Symbol("eta", "global step size K eta_l eta_g", (-1, 2), "positive", r"\tilde{\eta}"),
-    Symbol("alpha", "exponent of l in the step size", (0, 0), "positive", r"\alpha"),
-    Symbol("move", "E||x^t - x^{t-1}||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^{t-1}\|^2"),
-    Symbol("drift", "user drift, the mean of E||y_i^k - x^{t-1}||^2", (0, 2), "nonnegative", r"\mathcal{E}_t"),
+    Symbol("eta", r"global step size $K \eta_l \eta_g$", (-1, 2), "positive", r"\tilde{\eta}"),
+    Symbol("alpha", "exponent of $l$ in the step size", (0, 0), "positive", r"\alpha"),
+    Symbol("move", r"$E\|x^t - x^{t-1}\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^{t-1}\|^2"),
+    Symbol("drift", r"user drift, the mean of $E\|y_i^k - x^{t-1}\|^2$", (0, 2), "nonnegative", r"\mathcal{E}_t"),
     Symbol("lag", "control lag before the round", (0, 2), "nonnegative", r"\mathcal{F}_{t-1}"),
     Symbol("lag_after", "control lag after the round", (0, 2), "nonnegative", r"\mathcal{F}_t"),
-    Symbol("gap", "E F(x^{t-1}) - F(x*)", (1, 0), "nonnegative", _GAP),
-    Symbol("slope", "E||grad F(x^{t-1})||^2", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(x^{t-1})\|^2"),
-    Symbol("distance", "E||x^{t-1} - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^{t-1} - x^*\|^2"),
-    Symbol("distance_after", "E||x^t - x*||^2", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^*\|^2"),
+    Symbol("gap", "$E F(x^{t-1}) - F(x^*)$", (1, 0), "nonnegative", _GAP),
+    Symbol("slope", r"$E\|\nabla F(x^{t-1})\|^2$", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(x^{t-1})\|^2"),
+    Symbol("distance", r"$E\|x^{t-1} - x^*\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^{t-1} - x^*\|^2"),
+    Symbol("distance_after", r"$E\|x^t - x^*\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^*\|^2"),
 )
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 VARIANCE = ("varsigma", "s", "R", "Sigma")
@@ -129,10 +135,12 @@ def enough_take_part(s: Any) -> tuple[Any, ...]:
     return s.l > 0, s.l <= 1, s.l * s.M >= 1, s.s > 0, s.s <= 1, s.s * s.R >= 1
 
 
-SAMPLING = Hypothesis(enough_take_part, "lM >= 1 users in a round and sR >= 1 records in a local step", rounding=SLACK)
+SAMPLING = Hypothesis(
+    enough_take_part, r"$lM \ge 1$ users in a round and $sR \ge 1$ records in a local step", rounding=SLACK
+)
 ROUNDS = Hypothesis(lambda s: s.T >= 1)
 SMOOTH = Hypothesis(
-    lambda s, c: c.L_max <= s.nu, "each F_i is nu-smooth (Assumption 2)", partial=("nu",), rounding=SLACK
+    lambda s, c: c.L_max <= s.nu, r"each $F_i$ is $\nu$-smooth (Assumption 2)", partial=("nu",), rounding=SLACK
 )
 SMOOTH_BY_CLASS = replace(
     SMOOTH, constructed="worst cases are over nu-smooth functions, and exact instances have curvatures of at most nu"
@@ -143,7 +151,7 @@ SMOOTH_AT_A_POINT = replace(
 )
 GRADIENTS = Hypothesis(
     lambda s, c: c.G_record <= s.C,
-    "unbiased stochastic gradients, variance at most varsigma^2, never clipped (Assumption 3)",
+    r"unbiased stochastic gradients, variance at most $\varsigma^2$, never clipped (Assumption 3)",
     "the threshold of every run is the longest gradient, or far above those of the run; exact rounds and worst cases "
     "have no threshold",
     partial=("C",),
@@ -151,31 +159,31 @@ GRADIENTS = Hypothesis(
 )
 CONVEX = Hypothesis(
     lambda s, c: c.mu_min >= -SLACK * c.L_max,
-    "each F_i is convex",
+    "each $F_i$ is convex",
     "the objectives are Huber or logistic losses, convex functions of a class, or quadratics of no negative curvature",
 )
 STRONGLY_CONVEX = Hypothesis(
-    lambda s, c: (s.mu > 0, c.mu_min >= s.mu), "each F_i is mu-strongly convex, mu > 0", rounding=SLACK
+    lambda s, c: (s.mu > 0, c.mu_min >= s.mu), r"each $F_i$ is $\mu$-strongly convex, $\mu > 0$", rounding=SLACK
 )
-WARM = Hypothesis.custom("the first control variates are noisy gradients at x^0", by_construction)
+WARM = Hypothesis.custom("the first control variates are noisy gradients at $x^0$", by_construction)
 DISSIMILAR = Hypothesis.custom(
-    "(1/M) sum_i ||grad F_i||^2 <= G^2 + B^2 ||grad F||^2 everywhere, B >= 1 (Assumption 4)", _dissimilar
+    r"$(1/M) \sum_i \|\nabla F_i\|^2 \le G^2 + B^2 \|\nabla F\|^2$ everywhere, $B \ge 1$ (Assumption 4)", _dissimilar
 )
 WHOLE = Hypothesis(
     lambda s: (*enough_take_part(s), whole(s.l * s.M), whole(s.s * s.R)),
-    "lM users take part in a round and a local step uses sR records, both whole numbers",
+    "$lM$ users take part in a round and a local step uses $sR$ records, both whole numbers",
     rounding=SLACK,
 )
 GLOBAL = Hypothesis(lambda s: s.eta_g >= 1)
-MINIMISER = Hypothesis.custom("x* is a minimiser of F", by_construction)
-LONG_ENOUGH = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu, "T >= 8 (1 + B^2) nu/mu")
+MINIMISER = Hypothesis.custom("$x^*$ is a minimiser of $F$", by_construction)
+LONG_ENOUGH = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu, r"$T \ge 8 (1 + B^2) \nu/\mu$")
 
 OUTPUT_EXCESS = Expected(
     "excess",
     (("suboptimality", 1),),
     (1, 0),
     r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
-    "E F(xbar^T) - F(x*) of the run's output",
+    r"$E F(\bar x^T) - F(x^*)$ of the run's output",
     when="end",
 )
 OUTPUT_GRADIENT = Expected(
@@ -183,7 +191,7 @@ OUTPUT_GRADIENT = Expected(
     (("gradient-norm-squared", 1),),
     (2, -2),
     r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
-    "E||grad F(xbar^T)||^2 of the run's output",
+    r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output",
     when="end",
 )
 MEAN_EXCESS = Expected(

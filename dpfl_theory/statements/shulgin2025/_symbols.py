@@ -19,21 +19,21 @@ _CLOSE = 1e-9
 """Relative difference of two numbers that are computed in different ways and count as equal."""
 
 _ALL = (
-    Symbol("gap", "f(x^0) - f_inf", (1, 0), "positive", r"(f(x^0) - f^{\inf})"),
+    Symbol("gap", r"$f(x^0) - f_\text{inf}$", (1, 0), "positive", r"(f(x^0) - f^{\inf})"),
     Symbol("gamma", "step size after server normalisation", (0, 1), "positive", r"\gamma"),
-    Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
-    Symbol("R", "max_i ||grad f_i(x^0) - v_i^0||", (1, -1), "positive", "R"),
-    Symbol("D", "R times sqrt(K + 1)", (1, -1), "positive", "D"),
+    Symbol("K", "index of the last round; there are $K + 1$", (0, 0), "nonnegative", "K"),
+    Symbol("R", r"$\max_i \|\nabla f_i(x^0) - v_i^0\|$", (1, -1), "positive", "R"),
+    Symbol("D", r"$R$ times $\sqrt{K + 1}$", (1, -1), "positive", "D"),
     Symbol("tau", "clipping threshold", (1, -1), "positive", r"\tau"),
     Symbol("alpha", "smoothing of the normalisation", (1, -1), "nonnegative", r"\alpha"),
     Symbol("beta", "step of the memories", (1, -1), "positive", r"\beta"),
-    Symbol("beta_0", "step of the memories times K + 1", (1, -1), "positive", r"\beta_0"),
-    Symbol("L", "smoothness constant of f", (1, -2), "positive", "L"),
-    Symbol("L_max", "largest smoothness constant of the f_i", (1, -2), "positive", r"L_{\max}"),
+    Symbol("beta_0", "step of the memories times $K + 1$", (1, -1), "positive", r"\beta_0"),
+    Symbol("L", "smoothness constant of $f$", (1, -2), "positive", "L"),
+    Symbol("L_max", "largest smoothness constant of the $f_i$", (1, -2), "positive", r"L_{\max}"),
     Symbol("n", "number of clients", (0, 0), "integer", "n"),
     Symbol("d", "dimension", (0, 0), "integer", "d"),
     Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "nonnegative", r"\sigma"),
-    Symbol("c", "the constant that the order of sigma hides", (0, 0), "positive", "c"),
+    Symbol("c", r"the constant that the order of $\sigma$ hides", (0, 0), "positive", "c"),
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
@@ -44,24 +44,26 @@ def _least(name: str, latex: str, meaning: str) -> Expected:
     return Expected(name, (("gradient-norm", 1),), (1, -1), latex, meaning, when="least")
 
 
-LEAST = _least("least", r"\min_k \|\nabla f(x^k)\|", "min_k ||grad f(x^k)|| over k = 0..K, of a run without noise")
-E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", "min_k E||grad f(x^k)|| over k = 0..K")
+LEAST = _least(
+    "least", r"\min_k \|\nabla f(x^k)\|", (r"$\min_k \|\nabla f(x^k)\|$ over $k = 0$..K, of a run without noise")
+)
+E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", r"$\min_k E\|\nabla f(x^k)\|$ over $k = 0$..K")
 
 
 def next_residual(radius: str) -> Expected:
-    """Lemma 2's left side, after a round that started with residuals of at most this radius."""
+    """Lemma 2's left side, after a round that started with residuals of at most this radius, in LaTeX."""
     return Expected(
         "residual",
         (("largest-residual", 1),),
         (1, -1),
         r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
-        f"the largest residual after a round that started with residuals of at most {radius}",
+        f"the largest residual after a round that started with residuals of at most ${radius}$",
         when="end",
     )
 
 
-BOUND = Symbol("R", "a bound of the residuals ||grad f_i(x^k) - v_i^k||", (1, -1), "positive", "R")
-SCALE = Symbol("R", "the length in the limits of beta and gamma", (1, -1), "positive", "R")
+BOUND = Symbol("R", r"a bound of the residuals $\|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "positive", "R")
+SCALE = Symbol("R", r"the length in the limits of $\beta$ and $\gamma$", (1, -1), "positive", "R")
 """R of Lemma 2, as restored and as repaired."""
 
 
@@ -92,12 +94,12 @@ def tracked_radius(s: Any) -> Any:
 
 SMOOTH = Hypothesis(
     lambda s, c: (s.L <= s.L_max, c.L_f <= s.L, c.L_max <= s.L_max),
-    "f is L-smooth and bounded from below, each f_i is L_i-smooth, L <= L_max = max_i L_i",
+    r"$f$ is $L$-smooth and bounded from below, each $f_i$ is $L_i$-smooth, $L \le L_\text{max} = \max_i L_i$",
 )
-CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s.R), "beta/(alpha + R) < 1")
+CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s.R), r"$\beta/(\alpha + R) < 1$")
 STEP = Hypothesis(
     lambda s: (s.gamma > 0, s.gamma <= step_limit(s, s.R)),
-    "0 < gamma <= beta R/((alpha + R) L_max)",
+    r"$0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$",
 )
 
 
@@ -106,28 +108,30 @@ def whole_rounds(s: Any) -> tuple[Any, ...]:
     return s.K >= 0, whole(s.K)
 
 
-ROUNDS = Hypothesis(whole_rounds, "K + 1 rounds, K a whole number")
-ACCURATE = Hypothesis(lambda s: (s.D > 0, sp.Eq(s.R, s.D / sp.sqrt(s.K + 1))), "R = D/sqrt(K + 1) with D > 0")
-SMOOTH_F = Hypothesis(lambda s, c: c.L_f <= s.L, "f is L-smooth")
-CLIENTS = Hypothesis(lambda s, c: c.L_max <= s.L_max, "each f_i is L_max-smooth")
+ROUNDS = Hypothesis(whole_rounds, "$K + 1$ rounds, $K$ a whole number")
+ACCURATE = Hypothesis(lambda s: (s.D > 0, sp.Eq(s.R, s.D / sp.sqrt(s.K + 1))), r"$R = D/\sqrt{K + 1}$ with $D > 0$")
+SMOOTH_F = Hypothesis(lambda s, c: c.L_f <= s.L, "$f$ is $L$-smooth")
+CLIENTS = Hypothesis(lambda s, c: c.L_max <= s.L_max, r"each $f_i$ is $L_\text{max}$-smooth")
 FIRST = Hypothesis(
-    lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)), "R = max_i ||grad f_i(x^0) - v_i^0|| > 0", partial=("residual_0",)
+    lambda s: (s.R > 0, sp.Eq(s.residual_0, s.R)),
+    r"$R = \max_i \|\nabla f_i(x^0) - v_i^0\| > 0$",
+    partial=("residual_0",),
 )
 WITHIN = Hypothesis(
     lambda s: (s.R > 0, s.residual_0 <= s.R),
-    "max_i ||grad f_i(x^k) - v_i^k|| <= R and R > 0",
+    r"$\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$ and $R > 0$",
     partial=("residual_0",),
     rounding=_CLOSE,
 )
 TRACKED = Hypothesis(
     lambda s: (s.R > 0, s.residual_0 <= tracked_radius(s)),
-    "max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)) and R > 0, q = max(0, sqrt(beta) - "
-    "sqrt(alpha))^2",
+    r"$\max_i \|\nabla f_i(x^k) - v_i^k\| \le \rho = \max(R, q + \beta R/(\alpha + R))$ and $R > 0$, $q = \max(0, "
+    r"\sqrt{\beta} - \sqrt{\alpha})^2$",
     partial=("residual_0",),
     rounding=_CLOSE,
 )
 QUIET = Hypothesis(lambda s: sp.Eq(s.sigma, 0), "the server receives the messages without noise", partial=("sigma",))
 NOISE = Hypothesis(
     lambda s, c: (s.sigma >= 0, s.sigma < sp.oo, sp.Eq(s.n, c.n), sp.Eq(s.d, c.d)),
-    "z_i^k ~ N(0, sigma^2 I_d) independent for each of the n clients and rounds",
+    r"$z_i^k \sim N(0, \sigma^2 I_d)$ independent for each of the $n$ clients and rounds",
 )

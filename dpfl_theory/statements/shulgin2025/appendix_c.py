@@ -17,10 +17,10 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["CLIPPING", "NORMALIZATION", "STATEMENTS", "memories"]
 
 _WHERE = "Appendix C"
-_START = Symbol("r_0", "||v^0 - g*||", (1, -1), "nonnegative", r"\|v^0 - g^*\|")
+_START = Symbol("r_0", r"$\|v^0 - g^*\|$", (1, -1), "nonnegative", r"\|v^0 - g^*\|")
 _ROUND = Symbol("k", "number of updates", (0, 0), "nonnegative", "k")
-_AFTER = Symbol("r_k", "||v^k - g*||", (1, -1), "nonnegative", r"\|v^k - g^*\|")
-_NEXT = Symbol("r_next", "||v^{k+1} - g*||", (1, -1), "nonnegative", r"\|v^{k+1} - g^*\|")
+_AFTER = Symbol("r_k", r"$\|v^k - g^*\|$", (1, -1), "nonnegative", r"\|v^k - g^*\|")
+_NEXT = Symbol("r_next", r"$\|v^{k+1} - g^*\|$", (1, -1), "nonnegative", r"\|v^{k+1} - g^*\|")
 
 
 def memories(v: Vector, target: Vector, operator: str, parameter: Fraction, beta: Fraction, count: int) -> list[Vector]:
@@ -153,8 +153,8 @@ CLIPPING: Statement = Statement(
         ),
     ),
     text=(
-        "For v^{k+1} = v^k + Clip_tau(g* - v^k), the distance to g* satisfies the bound, so that v^k = g* for k >= "
-        "||v^0 - g*||/tau."
+        r"For $v^{k+1} = v^k + \operatorname{Clip}_\tau(g^* - v^k)$, the distance to $g^*$ satisfies the bound, so "
+        r"that $v^k = g^*$ for $k \ge \|v^0 - g^*\|/\tau$."
     ),
     symbols=(_AFTER, _START, _ROUND, *shu.symbols("tau")),
     sides=_clipping_sides,
@@ -173,25 +173,25 @@ CLIPPING: Statement = Statement(
 NORMALIZATION: Statement = Statement(
     id="shulgin2025.appendixC.normalization",
     kind="corollary",
-    title="With smoothed normalisation, the memory tends to a fixed target, provided that beta <= 2 alpha",
+    title=r"With smoothed normalisation, the memory tends to a fixed target, provided that $\beta \le 2 \alpha$",
     source=Source(
         shu.PAPER,
         _WHERE,
         "16",
         note=(
-            "for every start. To reach is a limit: only v^k with ||v^k - g*|| = beta - alpha is followed by g* itself. "
-            "The condition beta/(alpha + ||v^0 - g*||) < 1 would not be enough: with alpha = 0, beta = 1 and ||v^0 - "
-            "g*|| = 3/2 the distances are 3/2, 1/2, 1/2 and so on"
+            r"for every start. To reach is a limit: only $v^k$ with $\|v^k - g^*\| = \beta - \alpha$ is followed by "
+            r"$g^*$ itself. The condition $\beta/(\alpha + \|v^0 - g^*\|) < 1$ would not be enough: with $\alpha = "
+            r"0$, $\beta = 1$ and $\|v^0 - g^*\| = 3/2$ the distances are $3/2$, $1/2$, $1/2$ and so on"
         ),
         provenance="restored",
         restoration=(
             "the recursion is pinned by 'from Lemma 1'; the condition of 'will eventually reach' is lost, and the "
-            "exact one is derived, 0 < beta <= 2 alpha"
+            r"exact one is derived, $0 < \beta \le 2 \alpha$"
         ),
     ),
     text=(
-        "For v^{k+1} = v^k + beta Norm_alpha(g* - v^k), the distance to g* satisfies the recursion, and tends to 0 "
-        "from every v^0 exactly if beta <= 2 alpha."
+        r"For $v^{k+1} = v^k + \beta \operatorname{Norm}_\alpha(g^* - v^k)$, the distance to $g^*$ satisfies the "
+        r"recursion, and tends to 0 from every $v^0$ exactly if $\beta \le 2 \alpha$."
     ),
     symbols=(_NEXT, _AFTER, *shu.symbols("alpha", "beta")),
     relation="==",

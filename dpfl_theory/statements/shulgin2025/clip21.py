@@ -26,13 +26,15 @@ _DERIVED = (
     "analysis, and ours"
 )
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
-_GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
-_SLOPE = Symbol("slope", "||grad f(x^k)||", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
-_ESTIMATE = Symbol("estimate", "||v^{k+1}||, which is ||x^{k+1} - x^k||/gamma", (1, -1), "nonnegative", r"\|v^{k+1}\|")
-_ERROR = Symbol("error", "||v^{k+1} - grad f(x^k)||", (1, -1), "nonnegative", r"\|v^{k+1} - \nabla f(x^k)\|")
-_R = Symbol("R", "max_i ||grad f_i(x^k) - v_i^k||", (1, -1), "nonnegative", "R")
+_GAP = Symbol("gap", r"$f(x^k) - f_\text{inf}$", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
+_SLOPE = Symbol("slope", r"$\|\nabla f(x^k)\|$", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
+_ESTIMATE = Symbol(
+    "estimate", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$", (1, -1), "nonnegative", r"\|v^{k+1}\|"
+)
+_ERROR = Symbol("error", r"$\|v^{k+1} - \nabla f(x^k)\|$", (1, -1), "nonnegative", r"\|v^{k+1} - \nabla f(x^k)\|")
+_R = Symbol("R", r"$\max_i \|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "nonnegative", "R")
 _AFTER = Expected(
-    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", "f(x^{k+1}) - f_inf", when="end"
+    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", r"$f(x^{k+1}) - f_\text{inf}$", when="end"
 )
 _RESIDUAL = Expected(
     "residual",
@@ -46,11 +48,11 @@ _RESIDUAL = Expected(
 
 _SMOOTH = shu.SMOOTH_F
 _STEP = Hypothesis(lambda s: (s.gamma > 0, s.gamma <= 1 / s.L))
-_FIRST = Hypothesis(lambda s: sp.Eq(s.residual_0, s.R), "R = max_i ||grad f_i(x^k) - v_i^k||")
+_FIRST = Hypothesis(lambda s: sp.Eq(s.residual_0, s.R), r"$R = \max_i \|\nabla f_i(x^k) - v_i^k\|$")
 _POSITIVE = Hypothesis(lambda s: (s.gamma > 0, s.tau > 0))
 _STILL = Hypothesis(
     lambda s: (s.R <= s.tau, s.gamma * s.L_max * sp.sqrt(2 * s.L * s.gap) <= s.tau),
-    "all residuals <= tau and gamma L_max sqrt(2 L (f(x^0) - f_inf)) <= tau",
+    r"all residuals $\le \tau$ and $\gamma L_\text{max} \sqrt{2 L (f(x^0) - f_\text{inf})} \le \tau$",
 )
 
 
@@ -190,12 +192,12 @@ DESCENT: Statement = Statement(
         shu.PAPER,
         _WHERE,
         note=(
-            f"{_DERIVED}. The inequality needs no limit of gamma; gamma <= 1/L makes its movement term nonpositive. "
-            f"{INTERPOLATION}"
+            rf"{_DERIVED}. The inequality needs no limit of $\gamma$; $\gamma \le 1/L$ makes its movement term "
+            f"nonpositive. {INTERPOLATION}"
         ),
         provenance="derived",
     ),
-    text="If f is L-smooth, gamma <= 1/L and x^{k+1} = x^k - gamma v^{k+1}, then the bound holds.",
+    text=r"If $f$ is $L$-smooth, $\gamma \le 1/L$ and $x^{k+1} = x^k - \gamma v^{k+1}$, then the bound holds.",
     symbols=(_GAP, _GAMMA, *shu.symbols("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
     hypotheses=(_SMOOTH, _STEP, shu.QUIET),
@@ -229,8 +231,8 @@ RESIDUAL: Statement = Statement(
         shu.PAPER, _WHERE, note=f"{_DERIVED}; for every client, here for the largest residual", provenance="derived"
     ),
     text=(
-        "If each f_i is L_max-smooth and x^{k+1} = x^k - gamma v^{k+1}, then the largest residual of Clip21 satisfies "
-        "the bound."
+        r"If each $f_i$ is $L_\text{max}$-smooth and $x^{k+1} = x^k - \gamma v^{k+1}$, then the largest residual of "
+        "Clip21 satisfies the bound."
     ),
     symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
     expectations=(_RESIDUAL,),
@@ -270,8 +272,9 @@ INACTIVE_CLIPPING: Statement = Statement(
         provenance="derived",
     ),
     text=(
-        "Let f be L-smooth, each f_i L_max-smooth, gamma <= 1/L, all residuals at most tau and gamma L_max sqrt(2 L "
-        "(f(x^0) - f_inf)) <= tau. Then the residuals stay at most tau and Clip21 is gradient descent."
+        r"Let $f$ be $L$-smooth, each $f_i L_\text{max}$-smooth, $\gamma \le 1/L$, all residuals at most $\tau$ and "
+        r"$\gamma L_\text{max} \sqrt{2 L (f(x^0) - f_\text{inf})} \le \tau$. Then the residuals stay at most $\tau$ "
+        "and Clip21 is gradient descent."
     ),
     symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),

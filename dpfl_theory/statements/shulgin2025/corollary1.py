@@ -21,7 +21,7 @@ from dpfl_theory.statements.symbolic import equal
 
 __all__ = ["COROLLARY1", "STATEMENTS"]
 
-_LENGTH = Symbol("c", "step size times sqrt(K + 1)", (0, 1), "positive", "c")
+_LENGTH = Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")
 
 
 def _sides(s: Symbols) -> Sides:
@@ -125,28 +125,29 @@ _RATES = (
 COROLLARY1: Statement = Statement(
     id="shulgin2025.corollary1",
     kind="corollary",
-    title="alpha-NormEC without noise: rate",
+    title=r"$\alpha$-NormEC without noise: rate",
     source=Source(
         shu.PAPER,
         "Corollary 1, Section 4",
         note=(
-            "with gamma = c/sqrt(K + 1) the constant is Theorem 1's. As there, the curvature term decides nowhere. "
-            "The restored form is a rate if c, hence beta, does not depend on K; with a fixed alpha, beta < alpha + "
-            "D/sqrt(K + 1) for all K leaves beta <= alpha. With alpha = 0, standard normalisation, gamma is below "
-            "D/(L_max (K + 1)), and the bound's first term does not tend to 0. R = D/sqrt(K + 1) is a condition on "
-            "the first memories: each client starts within it of its own gradient, and the closer the more rounds are "
-            "planned"
+            r"with $\gamma = c/\sqrt{K + 1}$ the constant is Theorem 1's. As there, the curvature term decides "
+            r"nowhere. The restored form is a rate if $c$, hence $\beta$, does not depend on $K$; with a fixed "
+            r"$\alpha$, $\beta < \alpha + D/\sqrt{K + 1}$ for all $K$ leaves $\beta \le \alpha$. With $\alpha = 0$, "
+            r"standard normalisation, $\gamma$ is below $D/(L_\text{max} (K + 1))$, and the bound's first term does "
+            r"not tend to 0. $R = D/\sqrt{K + 1}$ is a condition on the first memories: each client starts within it "
+            "of its own gradient, and the closer the more rounds are planned"
         ),
         provenance="restored",
         restoration=(
             "from Appendix E and from 'This constant diminishes when we properly choose initialized memory vectors "
-            "and the step size'. That R = D/sqrt(K + 1), the limit of gamma and the order are pinned by the words is a "
-            "judgement; the constants are derived"
+            r"and the step size'. That $R = D/\sqrt{K + 1}$, the limit of $\gamma$ and the order are pinned by the "
+            "words is a judgement; the constants are derived"
         ),
     ),
     text=(
-        "Under the hypotheses of Theorem 1, with R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1) <= (1/L_max) (D "
-        "beta/(alpha + D))/sqrt(K + 1), alpha-NormEC satisfies the bound, which is O(1/sqrt(K))."
+        r"Under the hypotheses of Theorem 1, with $R = D/\sqrt{K + 1}$ and $\gamma = c/\sqrt{K + 1} \le "
+        r"(1/L_\text{max}) (D \beta/(\alpha + D))/\sqrt{K + 1}$, $\alpha$-NormEC satisfies the bound, which is "
+        r"$O(1/\sqrt{K})$."
     ),
     symbols=(*shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
     expectations=(shu.LEAST,),
@@ -154,7 +155,7 @@ COROLLARY1: Statement = Statement(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Hypothesis(
             lambda s: (sp.Eq(s.c, s.gamma * sp.sqrt(s.K + 1)), s.c <= shu.step_limit(s, s.D)),
-            "gamma sqrt(K + 1) = c <= D beta/((alpha + D) L_max)",
+            r"$\gamma \sqrt{K + 1} = c \le D \beta/((\alpha + D) L_\text{max})$",
         ),
     ),
     sides=_sides,

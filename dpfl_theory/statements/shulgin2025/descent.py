@@ -19,11 +19,11 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 __all__ = ["DESCENT", "SHARPENED", "STATEMENTS"]
 
 _AFTER = Expected(
-    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", "f(x^{k+1}) - f_inf", when="end"
+    "gap_after", (("suboptimality", 1),), (1, 0), r"(f(x^{k+1}) - f^{\inf})", r"$f(x^{k+1}) - f_\text{inf}$", when="end"
 )
-_SLOPE = Symbol("slope", "||grad f(x^k)||", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
-_ERROR = Symbol("error", "||grad f(x^k) - v^{k+1}||", (1, -1), "nonnegative", r"\|\nabla f(x^k) - v^{k+1}\|")
-_GAP = Symbol("gap", "f(x^k) - f_inf", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
+_SLOPE = Symbol("slope", r"$\|\nabla f(x^k)\|$", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
+_ERROR = Symbol("error", r"$\|\nabla f(x^k) - v^{k+1}\|$", (1, -1), "nonnegative", r"\|\nabla f(x^k) - v^{k+1}\|")
+_GAP = Symbol("gap", r"$f(x^k) - f_\text{inf}$", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
 
 
 def _by_smoothness(s: Symbols, inner: Any) -> Any:
@@ -139,10 +139,9 @@ DESCENT: Statement = Statement(
         shu.PAPER,
         "Appendix D, proof of Theorem 1, step 3",
         note=(
-            "with noise it is the same for the server's estimate; the runs, in which v^{k+1} is computed separately, "
-            "have no noise. For v^{k+1} = 0 the direction is 0, the point stays, and the bound is still true: ||grad "
-            "f|| is then "
-            f"the error. {INTERPOLATION}"
+            "with noise it is the same for the server's estimate; the runs, in which $v^{k+1}$ is computed "
+            "separately, have no noise. For $v^{k+1} = 0$ the direction is 0, the point stays, and the bound is still "
+            rf"true: $\|\nabla f\|$ is then the error. {INTERPOLATION}"
         ),
         provenance="restored",
         restoration=(
@@ -150,7 +149,9 @@ DESCENT: Statement = Statement(
             "error enters with the factor 2 is a judgement"
         ),
     ),
-    text="If f is L-smooth (convex or not) and x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}||, then the bound holds.",
+    text=(
+        r"If $f$ is $L$-smooth (convex or not) and $x^{k+1} = x^k - \gamma v^{k+1}/\|v^{k+1}\|$, then the bound holds."
+    ),
     symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
     hypotheses=(
@@ -177,18 +178,18 @@ SHARPENED: Statement = replace(
         "Appendix D, proof of Theorem 1, step 3",
         note=(
             "derived: the least inner product of the gradient with the direction, over all estimates within the same "
-            "error. As sqrt(g^2 - e^2) >= g - e, the restored factor 2 can be 1 here; without the condition it cannot, "
-            "as an estimate that is short and opposite shows"
+            r"error. As $\sqrt{g^2 - e^2} \ge g - e$, the restored factor 2 can be 1 here; without the condition it "
+            "cannot, as an estimate that is short and opposite shows"
         ),
     ),
     text=(
-        "If f is L-smooth (convex or not), x^{k+1} = x^k - gamma v^{k+1}/||v^{k+1}|| and e = ||grad f(x^k) - "
-        "v^{k+1}|| <= ||grad f(x^k)||, then f(x^{k+1}) <= f(x^k) - gamma sqrt(||grad f(x^k)||^2 - e^2) + L gamma^2/2, "
-        "with the square root in place of ||grad f(x^k)|| - 2e."
+        r"If $f$ is $L$-smooth (convex or not), $x^{k+1} = x^k - \gamma v^{k+1}/\|v^{k+1}\|$ and $e = \|\nabla f(x^k) "
+        r"- v^{k+1}\| \le \|\nabla f(x^k)\|$, then $f(x^{k+1}) \le f(x^k) - \gamma \sqrt{\|\nabla f(x^k)\|^2 - e^2} + "
+        r"L \gamma^2/2$, with the square root in place of $\|\nabla f(x^k)\| - 2e$."
     ),
     hypotheses=(
         *DESCENT.hypotheses,
-        Hypothesis(lambda s: s.error <= s.slope, "||grad f(x^k) - v^{k+1}|| <= ||grad f(x^k)||"),
+        Hypothesis(lambda s: s.error <= s.slope, r"$\|\nabla f(x^k) - v^{k+1}\| \le \|\nabla f(x^k)\|$"),
     ),
     sides=_sharpened_sides,
     checks=(

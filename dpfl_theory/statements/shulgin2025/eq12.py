@@ -152,24 +152,26 @@ _NEARER = (
 _ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
 _KEPT = "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent."
 _CHOICE = Hypothesis(
-    lambda s: sp.Eq(s.gamma, sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))), "gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1)))"
+    lambda s: sp.Eq(s.gamma, sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))),
+    (r"$\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$"),
 )
 
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
     kind="corollary",
-    title="alpha-NormEC without noise: the bound of gradient descent plus a term for the memories",
+    title=r"$\alpha$-NormEC without noise: the bound of gradient descent plus a term for the memories",
     source=Source(
         shu.PAPER,
         "Section 4, and Appendix F",
         "12",
         note=(
             "'the associated convergence bound from Corollary 1 becomes' (12): so Corollary 1's limit of the step "
-            "applies, by the paper's words. As beta < alpha + R, it allows the step of (12) only for D > L_max sqrt(2 "
-            "(f(x^0) - f_inf)/L), with alpha and beta large compared with D. The restored step contains f(x^0) - "
-            "f_inf; Clip21's step, says Section 4, 'depends on the inaccessible values of' text that is lost. No run "
-            "on a quadratic was found above a sixth of a bound that is below ||grad f(x^0)||: they end at gradients of "
-            "about L gamma/2, and the bound is above 3 L gamma"
+            r"applies, by the paper's words. As $\beta < \alpha + R$, it allows the step of (12) only for $D > "
+            r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, with $\alpha$ and $\beta$ large compared with $D$. "
+            r"The restored step contains $f(x^0) - f_\text{inf}$; Clip21's step, says Section 4, 'depends on the "
+            "inaccessible values of' text that is lost. No run on a quadratic was found above a sixth of a bound that "
+            r"is below $\|\nabla f(x^0)\|$: they end at gradients of about $L \gamma/2$, and the bound is above $3 L "
+            r"\gamma$"
         ),
         provenance="restored",
         restoration=(
@@ -180,8 +182,8 @@ EQ12: Statement = Statement(
         ),
     ),
     text=(
-        "With R = D/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))) within Corollary 1's limit of the "
-        "step, alpha-NormEC satisfies the bound."
+        r"With $R = D/\sqrt{K + 1}$ and $\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$ within Corollary 1's "
+        r"limit of the step, $\alpha$-NormEC satisfies the bound."
     ),
     symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
@@ -190,7 +192,7 @@ EQ12: Statement = Statement(
         _CHOICE,
         Hypothesis(
             lambda s: s.gamma * sp.sqrt(s.K + 1) <= shu.step_limit(s, s.D),
-            "gamma sqrt(K + 1) <= D beta/((alpha + D) L_max), as Corollary 1 has it",
+            r"$\gamma \sqrt{K + 1} \le D \beta/((\alpha + D) L_\text{max})$, as Corollary 1 has it",
         ),
     ),
     sides=_twelve,
@@ -202,15 +204,15 @@ EQ12: Statement = Statement(
         *runs(LARGE, accurate),
     ),
     remark=Remark(
-        "By the words of Section 4 and Appendix F the start of the memories can make the second term arbitrarily small "
-        "while the step stays. If these words are meant without Corollary 1's limit of the step, then the restored "
-        "bound fails for some alpha and beta: D and gamma cannot be chosen separately, since the limit keeps gamma "
-        "L_max below R. One client, f = (x_1^2 + 0.3 x_2^2)/2 from (1, 1), D = L_max sqrt(2 (f(x^0) - f_inf)/L)/20, K "
-        "= 1000, v^0 shorter than grad f(x^0) by R and parallel to it, alpha = R/10, beta = 0.999 (alpha + R): min_k "
-        "||grad f(x^k)|| = 0.2078, the restored bound is 0.0396 (the factor 2 of its second term is ours; 95 in its "
-        "place would not be enough). Within the limit the restored bound is more than three times its first term, so "
-        "that it does not approach gradient descent's. With large alpha = beta it does hold for every D: the form "
-        "named below.",
+        "By the words of Section 4 and Appendix F the start of the memories can make the second term arbitrarily "
+        "small while the step stays. If these words are meant without Corollary 1's limit of the step, then the "
+        r"restored bound fails for some $\alpha$ and $\beta$: $D$ and $\gamma$ cannot be chosen separately, since the "
+        r"limit keeps $\gamma L_\text{max}$ below $R$. One client, $f = (x_1^2 + 0.3 x_2^2)/2$ from (1, 1), $D = "
+        r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}/20$, $K = 1000$, $v^0$ shorter than $\nabla f(x^0)$ by $R$ "
+        r"and parallel to it, $\alpha = R/10$, $\beta = 0.999 (\alpha + R)$: $\min_k \|\nabla f(x^k)\| = 0.2078$, the "
+        "restored bound is 0.0396 (the factor 2 of its second term is ours; 95 in its place would not be enough). "
+        "Within the limit the restored bound is more than three times its first term, so that it does not approach "
+        r"gradient descent's. With large $\alpha = \beta$ it does hold for every $D$: the form named below.",
         shown_by="shulgin2025.eq12.any-D",
         repaired="shulgin2025.eq12.repaired",
     ),
@@ -228,8 +230,8 @@ EQ12: Statement = Statement(
             where="Abstract",
         ),
         Typo(
-            "At small values alpha-NormEC without server normalization is said to attain 'slightly lower final test "
-            "accuracy' than Clip21. The table has it higher at the three smaller values, with 84.04%, 86.09% and "
+            r"At small values $\alpha$-NormEC without server normalization is said to attain 'slightly lower final "
+            "test accuracy' than Clip21. The table has it higher at the three smaller values, with 84.04%, 86.09% and "
             "84.80% against 83.00%, 85.91% and 84.78%.",
             where="Appendix I.2.4",
         ),
@@ -244,10 +246,11 @@ EQ12: Statement = Statement(
 ANY_D: Statement = replace(
     EQ12,
     id="shulgin2025.eq12.any-D",
-    title="alpha-NormEC without noise: a bound that approaches gradient descent's",
+    title=r"$\alpha$-NormEC without noise: a bound that approaches gradient descent's",
     text=(
-        "With R = D/sqrt(K + 1), where D is as small as one likes, and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), "
-        "alpha-NormEC satisfies the bound for every alpha and beta with beta/(alpha + R) < 1."
+        r"With $R = D/\sqrt{K + 1}$, where $D$ is as small as one likes, and $\gamma = \sqrt{2 (f(x^0) - "
+        r"f_\text{inf})/(L (K + 1))}$, $\alpha$-NormEC satisfies the bound for every $\alpha$ and $\beta$ with "
+        r"$\beta/(\alpha + R) < 1$."
     ),
     hypotheses=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
     checks=(
@@ -258,7 +261,9 @@ ANY_D: Statement = replace(
     ),
     expected="violated",
     remark=None,
-    reading="D may be arbitrarily small with this step, whatever alpha and beta are, without Corollary 1's limit.",
+    reading=(
+        r"$D$ may be arbitrarily small with this step, whatever $\alpha$ and $\beta$ are, without Corollary 1's limit."
+    ),
     reading_of="shulgin2025.eq12",
     typos=(),
 )
@@ -266,25 +271,29 @@ ANY_D: Statement = replace(
 REPAIRED: Statement = replace(
     EQ12,
     id="shulgin2025.eq12.repaired",
-    title="alpha-NormEC without noise: a bound that does approach gradient descent's",
+    title=r"$\alpha$-NormEC without noise: a bound that does approach gradient descent's",
     source=Source(
         shu.PAPER,
         "Section 4, and Appendix F",
         "12",
         note=(
-            "repaired: alpha and beta are prescribed. With alpha = beta large the messages are nearly proportional to "
-            "the residuals, and the memories follow whatever the step; the memories may start D + M away, M = L_max "
-            "sqrt(2 (f(x^0) - f_inf)/L), instead of D. In the private form the noise grows with that beta"
+            r"repaired: $\alpha$ and $\beta$ are prescribed. With $\alpha = \beta$ large the messages are nearly "
+            "proportional to the residuals, and the memories follow whatever the step; the memories may start $D + M$ "
+            r"away, $M = L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, instead of $D$. In the private form the "
+            r"noise grows with that $\beta$"
         ),
     ),
     text=(
-        "For every D > 0, with alpha = beta = (M + M^2/D)/sqrt(K + 1), M = L_max sqrt(2 (f(x^0) - f_inf)/L), R <= (D + "
-        "M)/sqrt(K + 1) and gamma = sqrt(2 (f(x^0) - f_inf)/(L (K + 1))), alpha-NormEC satisfies (12)."
+        r"For every $D > 0$, with $\alpha = \beta = (M + M^2/D)/\sqrt{K + 1}$, $M = L_\text{max} \sqrt{2 (f(x^0) - "
+        r"f_\text{inf})/L}$, $R \le (D + M)/\sqrt{K + 1}$ and $\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + "
+        r"1))}$, $\alpha$-NormEC satisfies (12)."
     ),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
-        Hypothesis(_weights, "alpha = beta = (M + M^2/D)/sqrt(K + 1) and R <= (D + M)/sqrt(K + 1)", rounding=1e-9),
+        Hypothesis(
+            _weights, r"$\alpha = \beta = (M + M^2/D)/\sqrt{K + 1}$ and $R \le (D + M)/\sqrt{K + 1}$", rounding=1e-9
+        ),
     ),
     prescription=_repaired_prescription,
     checks=(

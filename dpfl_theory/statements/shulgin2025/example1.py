@@ -18,9 +18,14 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = ["EXAMPLE1", "STATEMENTS", "limit", "rounds"]
 
-_CENTRE = Symbol("m", "minimiser of f_1 and f_2; that of f_3 is -2m", (0, 1), "positive", "m")
+_CENTRE = Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m")
 _END = Expected(
-    "end", (("gradient-norm", 1),), (1, -1), r"\|\nabla f(x^K)\|", "||grad f(x^K)||, which is L |x^K - x*|", when="end"
+    "end",
+    (("gradient-norm", 1),),
+    (1, -1),
+    r"\|\nabla f(x^K)\|",
+    r"$\|\nabla f(x^K)\|$, which is $L |x^K - x^*|$",
+    when="end",
 )
 
 
@@ -165,20 +170,21 @@ EXAMPLE1: Statement = Statement(
         shu.PAPER,
         "Example 1, Section 3.4",
         note=(
-            "the example's own instance is lost in the available text; a natural one is taken, f_1 = f_2 = (L/2)(x - "
-            "m)^2 and f_3 = (L/2)(x + 2m)^2, whose optimum is 0, and its limit as a function of alpha derived. The "
-            "claim is the words': smoothed normalization 'cannot address this convergence issue'. L = 1 and m = 3 in "
-            "exact arithmetic. In this instance smoothing helps: the limit's distance from the optimum falls from m at "
-            "alpha = 0 to 0 as alpha grows, as 2 L m^2/(3 alpha) for large alpha. With longer steps (gamma L > alpha) "
-            "the limit can repel: for L = 1, m = 3, alpha = 1/100 and gamma = 0.4 the run ends in a cycle about it, "
-            "between 2.694 and 3.035, without coming near the optimum"
+            "the example's own instance is lost in the available text; a natural one is taken, $f_1 = f_2 = (L/2)(x - "
+            r"m)^2$ and $f_3 = (L/2)(x + 2m)^2$, whose optimum is 0, and its limit as a function of $\alpha$ derived. "
+            "The claim is the words': smoothed normalization 'cannot address this convergence issue'. $L = 1$ and $m "
+            "= 3$ in exact arithmetic. In this instance smoothing helps: the limit's distance from the optimum falls "
+            r"from $m$ at $\alpha = 0$ to 0 as $\alpha$ grows, as $2 L m^2/(3 \alpha)$ for large $\alpha$. With "
+            r"longer steps $(\gamma L > \alpha)$ the limit can repel: for $L = 1$, $m = 3$, $\alpha = 1/100$ and "
+            r"$\gamma = 0.4$ the run ends in a cycle about it, between 2.694 and 3.035, without coming near the "
+            "optimum"
         ),
         provenance="derived",
     ),
     text=(
-        "x^{k+1} = x^k - gamma (1/n) sum_i Norm_alpha(grad f_i(x^k)) does not converge to the optimum, which is "
-        "stationary for no alpha >= 0. With gamma L <= alpha and a start above its limit it never has a gradient "
-        "shorter than the limit's, which is positive."
+        r"$x^{k+1} = x^k - \gamma (1/n) \sum_i \operatorname{Norm}_\alpha(\nabla f_i(x^k))$ does not converge to the "
+        r"optimum, which is stationary for no $\alpha \ge 0$. With $\gamma L \le \alpha$ and a start above its limit "
+        "it never has a gradient shorter than the limit's, which is positive."
     ),
     symbols=(_CENTRE, *shu.symbols("L", "alpha", "gamma")),
     expectations=(_END,),
@@ -188,7 +194,7 @@ EXAMPLE1: Statement = Statement(
             "the three clients of the example",
             "every instance is made of these three clients",
         ),
-        Hypothesis(lambda s: s.gamma * s.L <= s.alpha, "gamma L <= alpha, so that a round is monotone in x"),
+        Hypothesis(lambda s: s.gamma * s.L <= s.alpha, r"$\gamma L \le \alpha$, so that a round is monotone in $x$"),
     ),
     sides=_sides,
     checks=(

@@ -19,9 +19,17 @@ __all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "t
 
 Vector = tuple[Fraction, ...]
 
-_LENGTH = Symbol("r", "||g||", (1, -1), "nonnegative", r"\|g\|")
-_REST = Symbol("rest", "||g - beta Norm_alpha(g)||", (1, -1), "nonnegative", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|")
-_CLIPPED = Symbol("rest", "||Clip_tau(g) - g||", (1, -1), "nonnegative", r"\|\mathrm{Clip}_\tau(g) - g\|")
+_LENGTH = Symbol("r", r"$\|g\|$", (1, -1), "nonnegative", r"\|g\|")
+_REST = Symbol(
+    "rest",
+    r"$\|g - \beta \operatorname{Norm}_\alpha(g)\|$",
+    (1, -1),
+    "nonnegative",
+    r"\|g - \beta \mathrm{Norm}_\alpha(g)\|",
+)
+_CLIPPED = Symbol(
+    "rest", r"$\|\operatorname{Clip}_\tau(g) - g\|$", (1, -1), "nonnegative", r"\|\mathrm{Clip}_\tau(g) - g\|"
+)
 
 
 def length(g: Sequence[Fraction]) -> Fraction:
@@ -189,18 +197,22 @@ LEMMA1: Statement = Statement(
         "Lemma 1, Section 3.3",
         "7, 8",
         note=(
-            "(7) is ||Norm_alpha(g)|| <= 1; the formula here is (8). For alpha = 0 and g = 0 it has 0/0 and claims "
-            "nothing. The factor of (8), which 'improves the contraction factor, compared to standard normalization' "
-            "for short vectors, is below 1 exactly for beta < 2 (alpha + ||g||), near g = 0 for beta < 2 alpha"
+            r"(7) is $\|\operatorname{Norm}_\alpha(g)\| \le 1$; the formula here is (8). For $\alpha = 0$ and $g = 0$ "
+            "it has $0/0$ and claims nothing. The factor of (8), which 'improves the contraction factor, compared to "
+            r"standard normalization' for short vectors, is below 1 exactly for $\beta < 2 (\alpha + \|g\|)$, near $g "
+            r"= 0$ for $\beta < 2 \alpha$"
         ),
         provenance="restored",
         restoration=(
             "(7) is from 'the norm of the normalized vector is bounded above'. (8) is from 'the distance between the "
             "true vector and a', which 'is bounded by a function of' symbols that are lost, and from Appendix B. That "
-            "(8) is an equality of squares, with alpha >= 0 and beta > 0 arbitrary, is a judgement"
+            r"(8) is an equality of squares, with $\alpha \ge 0$ and $\beta > 0$ arbitrary, is a judgement"
         ),
     ),
-    text="For any alpha >= 0, beta > 0 and g, ||Norm_alpha(g)|| <= 1, and (8) is an equality.",
+    text=(
+        r"For any $\alpha \ge 0$, $\beta > 0$ and $g$, $\|\operatorname{Norm}_\alpha(g)\| \le 1$, and (8) is an "
+        "equality."
+    ),
     symbols=(_REST, _LENGTH, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=_lemma1_sides,
@@ -227,9 +239,9 @@ LEMMA1: Statement = Statement(
     ),
     typos=(
         Typo(
-            "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends C "
-            "u/||u||; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
-            "local step it is a special case for alpha = 0 only.",
+            "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends $C "
+            r"u/\|u\|$; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
+            r"local step it is a special case for $\alpha = 0$ only.",
             where="Section 2, Distributed non-private methods with clipping",
         ),
     ),
@@ -243,12 +255,12 @@ TABLE1: Statement = Statement(
         shu.PAPER,
         "Table 1, Section 3.4",
         note=(
-            "E||C(g) - g||^2 <= (1 - eta)||g||^2; ||Clip_tau(g) - g|| = max(0, ||g|| - tau), the formula here; (8), "
-            "which is shulgin2025.lemma1. Of the first row, a definition, Top-k with eta = k/d is tested. That it "
-            "'behaves similarly to a contractive compressor', as clipping does not, is read as a claim on how (8) "
-            "scales with ||g||: with a fixed beta neither operator has one eta > 0 for all vectors; for all vectors of "
-            "length at most R clipping has one (1 - (1 - tau/R)^2 for R > tau, else 1), and smoothed normalisation "
-            "exactly if beta < 2 alpha"
+            r"$E\|C(g) - g\|^2 \le (1 - \eta)\|g\|^2$; $\|\operatorname{Clip}_\tau(g) - g\| = \max(0, \|g\| - \tau)$, "
+            r"the formula here; (8), which is shulgin2025.lemma1. Of the first row, a definition, Top-k with $\eta = "
+            "k/d$ is tested. That it 'behaves similarly to a contractive compressor', as clipping does not, is read "
+            r"as a claim on how (8) scales with $\|g\|$: with a fixed $\beta$ neither operator has one $\eta > 0$ for "
+            r"all vectors; for all vectors of length at most $R$ clipping has one ($1 - (1 - \tau/R)^2$ for $R > "
+            r"\tau$, else 1), and smoothed normalisation exactly if $\beta < 2 \alpha$"
         ),
         provenance="restored",
         restoration=(
@@ -257,8 +269,8 @@ TABLE1: Statement = Statement(
         ),
     ),
     text=(
-        "A contractive compressor has E||C(g) - g||^2 <= (1 - eta)||g||^2, clipping the equality below, and smoothed "
-        "normalisation (8)."
+        r"A contractive compressor has $E\|C(g) - g\|^2 \le (1 - \eta)\|g\|^2$, clipping the equality below, and "
+        "smoothed normalisation (8)."
     ),
     symbols=(_CLIPPED, _LENGTH, *shu.symbols("tau")),
     relation="==",

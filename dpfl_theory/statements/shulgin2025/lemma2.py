@@ -159,26 +159,26 @@ def _radius_grid() -> tuple[dict[str, str], ...]:
 LEMMA2: Statement = Statement(
     id="shulgin2025.lemma2",
     kind="lemma",
-    title="The clients' residuals stay at most R",
+    title="The clients' residuals stay at most $R$",
     source=Source(
         shu.PAPER,
         "Lemma 2, Appendix D",
         note=(
             "several rounds apply it one after another. The tables of Appendix I have values up to 10 in a column "
-            "whose head is lost; if that is beta, and alpha is small, the form with beta < alpha + R is true only for "
-            "R of about 20 or more. Its hypothesis requires R of about 10"
+            r"whose head is lost; if that is $\beta$, and $\alpha$ is small, the form with $\beta < \alpha + R$ is "
+            "true only for $R$ of about 20 or more. Its hypothesis requires $R$ of about 10"
         ),
         provenance="restored",
         restoration=(
             "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left; also from its "
             "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
             "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on "
-            "beta is a judgement"
+            r"$\beta$ is a judgement"
         ),
     ),
     text=(
-        "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta <= alpha and 0 < gamma <= beta R/((alpha + R) L_max), then "
-        "max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
+        r"If $\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$, $\beta \le \alpha$ and $0 < \gamma \le \beta R/((\alpha + R) "
+        r"L_\text{max})$, then $\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\| \le R$."
     ),
     symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("R"),),
@@ -193,28 +193,32 @@ LEMMA2: Statement = Statement(
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     remark=Remark(
-        "If the lost condition on beta is beta/(alpha + R) < 1, the one with which Theorem 1 is entered, then a short "
-        "residual can grow beyond R: an update multiplies a residual r by 1 - beta/(alpha + r), which for r < beta - "
-        "alpha is negative and for alpha = 0 has no bound as r gets short. n = 1, f = x^2/2, R = 1, alpha = 0, beta = "
-        "gamma = 9/10, x^0 = 5, v^0 = 49/10: the residual 1/10 becomes -8/10 at v^1 = 58/10, and -17/10 at x^1 = "
-        "41/10. With every gamma up to its limit it then holds exactly where (sqrt(beta) - sqrt(alpha))^2 <= R (alpha "
-        "+ R - beta)/(alpha + R) or beta <= alpha; otherwise residuals stay below 2R, which they approach only for "
-        "alpha near 0 and beta near R. The restored Theorems 1 and 2 survive: they need a residual of at most R after "
-        "the memories' update, and that is true for every beta < alpha + R.",
+        r"If the lost condition on $\beta$ is $\beta/(\alpha + R) < 1$, the one with which Theorem 1 is entered, then "
+        r"a short residual can grow beyond $R$: an update multiplies a residual $r$ by $1 - \beta/(\alpha + r)$, "
+        r"which for $r < \beta - \alpha$ is negative and for $\alpha = 0$ has no bound as $r$ gets short. $n = 1$, $f "
+        r"= x^2/2$, $R = 1$, $\alpha = 0$, $\beta = \gamma = 9/10$, $x^0 = 5$, $v^0 = 49/10$: the residual $1/10$ "
+        r"becomes -8/10 at $v^1 = 58/10$, and -17/10 at $x^1 = 41/10$. With every $\gamma$ up to its limit it then "
+        r"holds exactly where $(\sqrt{\beta} - \sqrt{\alpha})^2 \le R (\alpha + R - \beta)/(\alpha + R)$ or $\beta "
+        r"\le \alpha$; otherwise residuals stay below $2R$, which they approach only for $\alpha$ near 0 and $\beta$ "
+        "near $R$. The restored Theorems 1 and 2 survive: they need a residual of at most $R$ after the memories' "
+        r"update, and that is true for every $\beta < \alpha + R$.",
         shown_by="shulgin2025.lemma2.larger-beta",
         repaired="shulgin2025.lemma2.repaired",
     ),
     uses=("shulgin2025.lemma1",),
-    reading="The lost condition on beta is restored as beta <= alpha, with which no update of a memory overshoots.",
+    reading=(
+        r"The lost condition on $\beta$ is restored as $\beta \le \alpha$, with which no update of a memory "
+        "overshoots."
+    ),
 )
 
 LARGER_BETA: Statement = replace(
     LEMMA2,
     id="shulgin2025.lemma2.larger-beta",
-    title="The clients' residuals stay at most R, for larger beta",
+    title=r"The clients' residuals stay at most $R$, for larger $\beta$",
     text=(
-        "If max_i ||grad f_i(x^k) - v_i^k|| <= R, beta/(alpha + R) < 1 and 0 < gamma <= beta R/((alpha + R) L_max), "
-        "then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= R."
+        r"If $\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$, $\beta/(\alpha + R) < 1$ and $0 < \gamma \le \beta "
+        r"R/((\alpha + R) L_\text{max})$, then $\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\| \le R$."
     ),
     hypotheses=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     checks=(
@@ -230,7 +234,9 @@ LARGER_BETA: Statement = replace(
     ),
     expected="violated",
     remark=None,
-    reading="The lost condition on beta is restored as beta/(alpha + R) < 1, the one of the restored Theorem 1.",
+    reading=(
+        r"The lost condition on $\beta$ is restored as $\beta/(\alpha + R) < 1$, the one of the restored Theorem 1."
+    ),
     reading_of="shulgin2025.lemma2",
 )
 
@@ -243,17 +249,18 @@ REPAIRED: Statement = replace(
         shu.PAPER,
         "Lemma 2, Appendix D",
         note=(
-            "repaired: the radius is max(R, q + beta R/(alpha + R)) with the largest overshoot q = max(0, sqrt(beta) - "
-            "sqrt(alpha))^2; it is R itself for beta <= alpha, and below 2R always"
+            r"repaired: the radius is $\max(R, q + \beta R/(\alpha + R))$ with the largest overshoot $q = \max(0, "
+            r"\sqrt{\beta} - \sqrt{\alpha})^2$; it is $R$ itself for $\beta \le \alpha$, and below $2R$ always"
         ),
     ),
     text=(
-        "Let max_i ||grad f_i(x^k) - v_i^k|| <= rho = max(R, q + beta R/(alpha + R)), beta/(alpha + R) < 1 and 0 < "
-        "gamma <= beta R/((alpha + R) L_max). Then max_i ||grad f_i(x^{k+1}) - v_i^{k+1}|| <= rho, and max_i ||grad "
-        "f_i(x^k) - v_i^{k+1}|| <= A = max(R - beta R/(alpha + R), q) <= R in between."
+        r"Let $\max_i \|\nabla f_i(x^k) - v_i^k\| \le \rho = \max(R, q + \beta R/(\alpha + R))$, $\beta/(\alpha + R) "
+        r"< 1$ and $0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$. Then $\max_i \|\nabla f_i(x^{k+1}) - "
+        r"v_i^{k+1}\| \le \rho$, and $\max_i \|\nabla f_i(x^k) - v_i^{k+1}\| \le A = \max(R - \beta R/(\alpha + R), "
+        r"q) \le R$ in between."
     ),
     symbols=(shu.SCALE, *shu.symbols("gamma", "alpha", "beta", "L_max")),
-    expectations=(shu.next_residual("rho"),),
+    expectations=(shu.next_residual(r"\rho"),),
     hypotheses=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
     sides=_repaired_sides,
     checks=(

@@ -29,7 +29,7 @@ _NOISE = Expected(
     (("estimate-noise", 1),),
     (1, -1),
     r"\mathbb{E}\|\hat{v}^{K+1} - v^{K+1}\|",
-    "E||vhat^{K+1} - v^{K+1}||, v the mean of the clients' memories",
+    r"$E\|\hat v^{K+1} - v^{K+1}\|$, $v$ the mean of the clients' memories",
     when="end",
 )
 
@@ -123,16 +123,16 @@ LEMMA3: Statement = Statement(
     source=Source(
         shu.PAPER,
         "Lemma 3, Appendix G",
-        note=("here for the last round K; so for every k"),
+        note=("here for the last round $K$; so for every $k$"),
         provenance="restored",
         restoration=(
             "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            "over independent noises; that vhat^0 is the mean of the v_i^0, and each symbol, is a judgement"
+            r"over independent noises; that $\hat v^0$ is the mean of the $v_i^0$, and each symbol, is a judgement"
         ),
     ),
     text=(
-        "If vhat^0 = (1/n) sum_i v_i^0 and z_i^k ~ N(0, sigma^2 I_d) are independent, then the server's estimate "
-        "satisfies the bound."
+        r"If $\hat v^0 = (1/n) \sum_i v_i^0$ and $z_i^k \sim N(0, \sigma^2 I_d)$ are independent, then the server's "
+        "estimate satisfies the bound."
     ),
     symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),

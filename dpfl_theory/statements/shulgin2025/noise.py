@@ -17,15 +17,15 @@ from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 PAPER = "shulgin2025"
 _SYMBOLS = (
     Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "positive", r"\sigma"),
-    Symbol("K", "index of the last round; there are K + 1", (0, 0), "nonnegative", "K"),
+    Symbol("K", "index of the last round; there are $K + 1$", (0, 0), "nonnegative", "K"),
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
 )
-_CONSTANT = Symbol("v", "square of the constant that O hides", (0, 0), "positive", "v")
-_OF_RANGE = Symbol("u", "constant of the range of epsilon in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
+_CONSTANT = Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v")
+_OF_RANGE = Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
 
 
-ROUNDS = Hypothesis(whole_rounds, "every client sends in each of the K + 1 rounds")
+ROUNDS = Hypothesis(whole_rounds, "every client sends in each of the $K + 1$ rounds")
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -71,34 +71,35 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
 NOISE: Statement = Statement(
     id="shulgin2025.noise",
     kind="corollary",
-    title="noise that makes alpha-NormEC differentially private",
+    title=r"noise that makes $\alpha$-NormEC differentially private",
     source=Source(
         PAPER,
         "Utility guarantees, Section 5",
         note=(
-            "Section 3.3 has a range of epsilon and delta, 'To obtain reasonable DP guarantees, we usually choose', "
-            "whose values are lost; the second one mentions 'the number of data points', and delta <= 1/N is at most "
-            "e^-5 from N = 149 on. The theorem of Abadi et al. has a range of its own. Every client in every round. "
-            "Zero-out: a client's message is replaced by noise only; each client's messages are seen. Where only their "
-            "sum over n clients is seen, the case of one client is the same"
+            r"Section 3.3 has a range of $\varepsilon$ and $\delta$, 'To obtain reasonable DP guarantees, we usually "
+            r"choose', whose values are lost; the second one mentions 'the number of data points', and $\delta \le "
+            "1/N$ is at most $e^{-5}$ from $N = 149$ on. The theorem of Abadi et al. has a range of its own. Every "
+            "client in every round. Zero-out: a client's message is replaced by noise only; each client's messages "
+            "are seen. Where only their sum over $n$ clients is seen, the case of one client is the same"
         ),
         provenance="restored",
         restoration=(
             "from 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et al. (2016)' and "
-            "from the sensitivity 1 that (7) gives. That all K + 1 rounds and log(1/delta) enter by their square root "
-            "is, as we judge, pinned by that theorem; the range of epsilon and delta is a judgement, and so is what "
-            "neighbours are"
+            r"from the sensitivity 1 that (7) gives. That all $K + 1$ rounds and $\log(1/\delta)$ enter by their "
+            r"square root is, as we judge, pinned by that theorem; the range of $\varepsilon$ and $\delta$ is a "
+            "judgement, and so is what neighbours are"
         ),
     ),
     text=(
-        "With noise of standard deviation sigma = O(sqrt((K + 1) log(1/delta))/epsilon) on every client's normalised "
-        "message, alpha-NormEC is (epsilon, delta)-differentially private for epsilon <= 10 and delta <= e^-5: the "
-        "constant 2 is enough."
+        r"With noise of standard deviation $\sigma = O(\sqrt{(K + 1) \log(1/\delta)}/\varepsilon)$ on every client's "
+        r"normalised message, $\alpha$-NormEC is $(\varepsilon, \delta)$-differentially private for $\varepsilon \le "
+        r"10$ and $\delta \le e^{-5}$: the constant 2 is enough."
     ),
     symbols=(*_SYMBOLS, _CONSTANT),
     hypotheses=(
         Hypothesis(
-            lambda s: (s.epsilon > 0, s.epsilon <= 10, s.delta <= sp.exp(-5)), "0 < epsilon <= 10 and delta <= e^-5"
+            lambda s: (s.epsilon > 0, s.epsilon <= 10, s.delta <= sp.exp(-5)),
+            (r"$0 < \varepsilon \le 10$ and $\delta \le e^{-5}$"),
         ),
         ROUNDS,
         shared.DELTA,
@@ -112,27 +113,31 @@ NOISE: Statement = Statement(
         *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
     remark=Remark(
-        "If no range of epsilon is meant but that of Theorem 1 of Abadi et al., epsilon <= u (K + 1), then no constant "
-        "is enough: for every u and v, with s^2 = v log(1/delta) >= 1 and epsilon = 4 s^2, the true delta exceeds "
-        "Phi(s) - phi(s)/(3 s) > 0.76 once K + 1 >= epsilon/u, as every client takes part in every round. The true "
-        "delta is the least for all messages of norm up to 1, where one client's are replaced by noise only. In "
-        "numbers: v = 4, which is enough for epsilon <= 10, is not for delta = 1e-5 and epsilon = 37: whatever K is "
-        "(sigma = 1.116 for K + 1 = 37), the true delta is 1.361e-5.",
+        r"If no range of $\varepsilon$ is meant but that of Theorem 1 of Abadi et al., $\varepsilon \le u (K + 1)$, "
+        r"then no constant is enough: for every $u$ and $v$, with $s^2 = v \log(1/\delta) \ge 1$ and $\varepsilon = 4 "
+        r"s^2$, the true $\delta$ exceeds $\Phi(s) - \varphi(s)/(3 s) > 0.76$ once $K + 1 \ge \varepsilon/u$, as "
+        r"every client takes part in every round. The true $\delta$ is the least for all messages of norm up to 1, "
+        r"where one client's are replaced by noise only. In numbers: $v = 4$, which is enough for $\varepsilon \le "
+        r"10$, is not for $\delta = 10^{-5}$ and $\varepsilon = 37$: whatever $K$ is ($\sigma = 1.116$ for $K + 1 = "
+        r"37$), the true $\delta$ is 1.361e-5.",
         shown_by="shulgin2025.noise.any-epsilon",
         repaired="shulgin2025.noise.repaired",
     ),
-    reading="The range that Section 3.3 mentions, its values lost, is read as epsilon <= 10 and delta <= e^-5.",
+    reading=(
+        r"The range that Section 3.3 mentions, its values lost, is read as $\varepsilon \le 10$ and $\delta \le "
+        "e^{-5}$."
+    ),
     universal=False,
 )
 
 ANY_EPSILON: Statement = replace(
     NOISE,
     id="shulgin2025.noise.any-epsilon",
-    title="noise that makes alpha-NormEC differentially private, for every epsilon",
+    title=r"noise that makes $\alpha$-NormEC differentially private, for every $\varepsilon$",
     text=(
-        "Constants u and v exist such that, for every epsilon <= u (K + 1) and delta, noise of standard deviation "
-        "sqrt(v (K + 1) log(1/delta))/epsilon on every client's normalised message makes alpha-NormEC (epsilon, "
-        "delta)-differentially private."
+        r"Constants $u$ and $v$ exist such that, for every $\varepsilon \le u (K + 1)$ and $\delta$, noise of "
+        r"standard deviation $\sqrt{v (K + 1) \log(1/\delta)}/\varepsilon$ on every client's normalised message makes "
+        r"$\alpha$-NormEC $(\varepsilon, \delta)$-differentially private."
     ),
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
@@ -150,7 +155,7 @@ ANY_EPSILON: Statement = replace(
     ),
     expected="violated",
     remark=None,
-    reading="No range of epsilon is read from Section 3.3; that of Theorem 1 of Abadi et al. is taken.",
+    reading=r"No range of $\varepsilon$ is read from Section 3.3; that of Theorem 1 of Abadi et al. is taken.",
     reading_of="shulgin2025.noise",
     universal=True,
 )
@@ -158,16 +163,19 @@ ANY_EPSILON: Statement = replace(
 REPAIRED: Statement = Statement(
     id="shulgin2025.noise.repaired",
     kind="corollary",
-    title="noise that makes alpha-NormEC differentially private, epsilon <= 2 log(1/delta)",
+    title=r"noise that makes $\alpha$-NormEC differentially private, $\varepsilon \le 2 \log(1/\delta)$",
     source=Source(
         PAPER,
         "Utility guarantees, Section 5",
-        note="repaired: 0 < epsilon <= 2 log(1/delta), and the constant is 2; 4 with replacement instead of zero-out",
+        note=(
+            r"repaired: $0 < \varepsilon \le 2 \log(1/\delta)$, and the constant is 2; 4 with replacement instead of "
+            "zero-out"
+        ),
     ),
     text=(
-        "Let delta be in (0, 1) and 0 < epsilon <= 2 log(1/delta). With noise of standard deviation sigma = 2 sqrt((K "
-        "+ 1) log(1/delta))/epsilon on every client's normalised message, alpha-NormEC is (epsilon, "
-        "delta)-differentially private."
+        r"Let $\delta$ be in (0, 1) and $0 < \varepsilon \le 2 \log(1/\delta)$. With noise of standard deviation "
+        r"$\sigma = 2 \sqrt{(K + 1) \log(1/\delta)}/\varepsilon$ on every client's normalised message, "
+        r"$\alpha$-NormEC is $(\varepsilon, \delta)$-differentially private."
     ),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ROUNDS, shared.DELTA),

@@ -119,17 +119,18 @@ the last round; the upper limit is then 2.37 where the run without noise has 1.5
 THEOREM2: Statement = Statement(
     id="shulgin2025.theorem2",
     kind="theorem",
-    title="alpha-NormEC with noise: smooth objectives",
+    title=r"$\alpha$-NormEC with noise: smooth objectives",
     source=Source(
         shu.PAPER,
         "Theorem 2, Section 5",
         note=(
             "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
-            "run comes near a bound that is below ||grad f(x^0)||: without the noise term the bound fails in one run "
-            "only, where it is far above the first gradient. The term's constant depends on the exact moments. No "
-            "instance is known in which the curvature term decides; without noise no such instance exists (Theorem 1). "
-            "Lemma 3 needs vhat^0 = (1/n) sum_i v_i^0, so the server knows the mean of the first memories; memories "
-            "near the clients' gradients, which a small R requires, reveal to it the first gradient without noise"
+            r"run comes near a bound that is below $\|\nabla f(x^0)\|$: without the noise term the bound fails in one "
+            "run only, where it is far above the first gradient. The term's constant depends on the exact moments. No "
+            "instance is known in which the curvature term decides; without noise no such instance exists (Theorem "
+            r"1). Lemma 3 needs $\hat v^0 = (1/n) \sum_i v_i^0$, so the server knows the mean of the first memories; "
+            "memories near the clients' gradients, which a small $R$ requires, reveal to it the first gradient "
+            "without noise"
         ),
         provenance="restored",
         restoration=(
@@ -139,8 +140,8 @@ THEOREM2: Statement = Statement(
         ),
     ),
     text=(
-        "Under the hypotheses of Theorem 1, with z_i^k ~ N(0, sigma^2 I) added to every message that the server "
-        "receives, the bound holds."
+        r"Under the hypotheses of Theorem 1, with $z_i^k \sim N(0, \sigma^2 I)$ added to every message that the "
+        "server receives, the bound holds."
     ),
     symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
     expectations=(shu.E_LEAST,),

@@ -10,6 +10,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, checks
+from dpfl_theory.core.prose import plain
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
@@ -95,8 +96,8 @@ def step_edges(limits: StepLimits, build: Callable[..., Any], cohort: bool = Tru
     least, above = {60: ("129/1000", "130/1000"), 120: ("91/1000", "92/1000")}[limits.local]
     product, pairs = limits.product, limits.pairs
     many = product // pairs + 3
-    of_local = f"eta_l <= {limits.texts[0]}"
-    of_product, of_pairs = (f"eta_g eta_l <= {text}" for text in limits.texts[1:])
+    symbols = (r"\eta_l", r"\eta_g \eta_l", r"\eta_g \eta_l")
+    of_local, of_product, of_pairs = (plain(rf"${x} \le {limit}$") for x, limit in zip(symbols, limits.texts))
     found: Instances = {}
     outside = []
     for where, name, P, eta, share in (

@@ -45,9 +45,9 @@ def _log(values: Mapping[str, Any]) -> float:
 
 RANGE = Hypothesis(
     lambda s: (s.epsilon > 0, s.epsilon <= sp.Min(s.P**2 * s.T / s.N**2, sp.Rational(_MOST) * sp.log(1 / s.delta))),
-    "0 < epsilon <= min{(P/N)^2 T, ln(1/delta)/2}",
+    r"$0 < \varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$",
 )
-LONG = Hypothesis(lambda s: s.T >= _ROUNDS * sp.log(1 / s.delta), "T >= 80 ln(1/delta)")
+LONG = Hypothesis(lambda s: s.T >= _ROUNDS * sp.log(1 / s.delta), r"$T \ge 80 \ln(1/\delta)$")
 
 
 def share(x: float, a: float, widest: float | None = None) -> float:

@@ -28,13 +28,15 @@ PROOF = f"Appendix A.1, proof of Theorem 3.1 ({VERSION})"
 def _cohort_square(name: str, of: str, sent: str) -> Symbol:
     """E||(1/P) sum over the cohort||^2 of the messages, in words and in LaTeX."""
     latex = rf"\mathbb{{E}}\|\frac{{1}}{{P}}\sum_{{i \in P_t}} {sent}\|^2"
-    return Symbol(name, f"E||(1/P) sum_{{i in P_t}} {of}", (0, 2), "nonnegative", latex)
+    return Symbol(name, rf"$E\|(1/P) \sum_{{i \in P_t}} {of}", (0, 2), "nonnegative", latex)
 
 
 def _product(name: str, of: str, sent: str) -> Symbol:
     """<grad f(x_t), E (1/N) sum over the clients> of the messages."""
     latex = rf"\langle \nabla f(x_t), \mathbb{{E}}[\frac{{1}}{{N}}\sum_i {sent}] \rangle"
-    return Symbol(name, f"<grad f(x_t), E (1/N) sum_i {of}>", (1, 0), "real", latex)
+    return Symbol(
+        name, rf"$\langle\nabla f(x_t), E (1/N) \sum_i {of}\text{{ times the update}}\rangle$", (1, 0), "real", latex
+    )
 
 
 SYMBOLS = {
@@ -45,59 +47,65 @@ SYMBOLS = {
         Symbol("Q", "local steps in a round", (0, 0), "integer", "Q"),
         Symbol("T", "rounds", (0, 0), "integer", "T"),
         Symbol("d", "dimension", (0, 0), "integer", "d"),
-        Symbol("L", "smoothness constant of every f_i", (1, -2), "positive", "L"),
+        Symbol("L", "smoothness constant of every $f_i$", (1, -2), "positive", "L"),
         Symbol("G", "bound on the length of every stochastic gradient", (1, -1), "positive", "G"),
         Symbol("c", "clipping threshold of update differences", (0, 1), "positive", "c"),
         Symbol("eta_l", "local step size", (-1, 2), "positive", r"\eta_l"),
         Symbol("eta_g", "global step size", (0, 0), "positive", r"\eta_g"),
         Symbol("sigma_l", "root of the variance of a stochastic gradient", (1, -1), "nonnegative", r"\sigma_l"),
-        Symbol("sigma_g", "largest ||grad f_i(x) - grad f(x)||", (1, -1), "nonnegative", r"\sigma_g"),
-        Symbol("noise_variance", "variance of each coordinate of z_i^t", (0, 2), "nonnegative", r"\sigma^2"),
-        Symbol("gap", "f(x^0) - f^*", (1, 0), "nonnegative", r"(f(x^0) - f^*)"),
-        Symbol("c_prime", "threshold over eta_l Q, at least G", (1, -1), "positive", "c'"),
+        Symbol("sigma_g", r"largest $\|\nabla f_i(x) - \nabla f(x)\|$", (1, -1), "nonnegative", r"\sigma_g"),
+        Symbol("noise_variance", "variance of each coordinate of $z_i^t$", (0, 2), "nonnegative", r"\sigma^2"),
+        Symbol("gap", "$f(x^0) - f^*$", (1, 0), "nonnegative", r"(f(x^0) - f^*)"),
+        Symbol("c_prime", r"threshold over $\eta_l Q$, at least $G$", (1, -1), "positive", "c'"),
         Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
         Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
         Symbol("mu", "strong convexity constant of f", (1, -2), "positive", r"\mu"),
-        Symbol("D", "initial distance ||x^0 - x*||", (0, 1), "nonnegative", r"\|x^0 - x^*\|"),
-        Symbol("k", "factor of the third client's centre, b_3 = k c", (0, 0), "positive", "k"),
-        Symbol("f_now", "f(x_t)", (1, 0), "real", r"f(x_t)"),
-        Symbol("E_next", "E f(x_{t+1}) given x_t", (1, 0), "real", r"\mathbb{E} f(x_{t+1})"),
-        Symbol("square", "||grad f(x_t)||^2", (2, -2), "nonnegative", r"\|\nabla f(x_t)\|^2"),
-        Symbol("alpha", "the mean of the alpha~_i, written with a bar", (0, 0), "positive", r"\bar{\alpha}^t"),
+        Symbol("D", r"initial distance $\|x^0 - x^*\|$", (0, 1), "nonnegative", r"\|x^0 - x^*\|"),
+        Symbol("k", "factor of the third client's centre, $b_3 = k c$", (0, 0), "positive", "k"),
+        Symbol("f_now", "$f(x_t)$", (1, 0), "real", r"f(x_t)"),
+        Symbol("E_next", "$E f(x_{t+1})$ given $x_t$", (1, 0), "real", r"\mathbb{E} f(x_{t+1})"),
+        Symbol("square", r"$\|\nabla f(x_t)\|^2$", (2, -2), "nonnegative", r"\|\nabla f(x_t)\|^2"),
+        Symbol("alpha", r"the mean of the $\tilde\alpha_i$, written with a bar", (0, 0), "positive", r"\bar{\alpha}^t"),
         Symbol(
             "local_square",
-            "E||(1/N) sum_i Delta_i||^2 of the updates with the gradients' means, alpha-bar times",
+            r"$E\|(1/N) \sum_i \Delta_i\|^2$ of the updates with the gradients' means, $\bar\alpha$ times",
             (0, 2),
             "nonnegative",
             r"\mathbb{E}\|\frac{1}{N}\sum_i \breve{\Delta}_i\|^2",
         ),
         Symbol(
             "local_squares",
-            "E sum_i ||Delta_i||^2 of the same updates",
+            r"$E \sum_i \|\Delta_i\|^2$ of the same updates",
             (0, 2),
             "nonnegative",
             r"\mathbb{E}\sum_i \|\breve{\Delta}_i\|^2",
         ),
-        _cohort_square("cohort_local", "Delta_i||^2 of the same updates", r"\breve{\Delta}_i"),
-        _cohort_square("cohort_common", "Delta_i||^2 of the updates times alpha-bar", r"\bar{\Delta}_i"),
-        _cohort_square("cohort_clipped", "Delta_i||^2 of the clipped updates", r"\Delta_i"),
-        _product("first_bias", "(alpha_i - alpha~_i) times the update", r"(\Delta_i - \tilde{\Delta}_i)"),
-        _product("second_bias", "(alpha~_i - alpha-bar) times the update", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"),
-        _product("common_product", "alpha-bar times the update", r"\bar{\Delta}_i"),
+        _cohort_square("cohort_local", r"\Delta_i\|^2$ of the same updates", r"\breve{\Delta}_i"),
+        _cohort_square("cohort_common", r"\Delta_i\|^2$ of the updates times $\bar\alpha$", r"\bar{\Delta}_i"),
+        _cohort_square("cohort_clipped", r"\Delta_i\|^2$ of the clipped updates", r"\Delta_i"),
+        _product("first_bias", r"(\alpha_i - \tilde\alpha_i)", r"(\Delta_i - \tilde{\Delta}_i)"),
+        _product("second_bias", r"(\tilde\alpha_i - \bar\alpha)", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"),
+        _product("common_product", r"\bar\alpha", r"\bar{\Delta}_i"),
         Symbol(
             "cohort_product",
-            "<grad f(x_t), E (1/P) sum_{i in P_t} Delta_i> of the clipped updates",
+            r"$\langle\nabla f(x_t), E (1/P) \sum_{i \in P_t} \Delta_i\rangle$ of the clipped updates",
             (1, 0),
             "real",
             r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle",
         ),
-        _cohort_square("first_spread", "(alpha_i - alpha~_i) times the update||^2", r"(\Delta_i - \tilde{\Delta}_i)"),
         _cohort_square(
-            "second_spread", "(alpha~_i - alpha-bar) times the update||^2", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"
+            "first_spread",
+            r"(\alpha_i - \tilde\alpha_i)\text{ times the update}\|^2$",
+            r"(\Delta_i - \tilde{\Delta}_i)",
+        ),
+        _cohort_square(
+            "second_spread",
+            r"(\tilde\alpha_i - \bar\alpha)\text{ times the update}\|^2$",
+            r"(\tilde{\Delta}_i - \bar{\Delta}_i)",
         ),
         Symbol(
             "far_square",
-            "E||sqrt(Q) grad f(x_t) + (1/sqrt(Q)) (mean of the sums of the clients' local gradients)||^2",
+            r"$E\|\sqrt{Q} \nabla f(x_t) + (1/\sqrt{Q})\text{ (mean of the sums of the clients' local gradients)}\|^2$",
             (2, -2),
             "nonnegative",
             r"\mathbb{E}\|\sqrt{Q}\nabla f(x_t) - "
@@ -105,7 +113,8 @@ SYMBOLS = {
         ),
         Symbol(
             "drift_square",
-            "A_1, E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (mean of the sums of the clients' local gradients)||^2",
+            r"$A_1$, $E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q})\text{ (mean of the sums of the clients' local "
+            r"gradients)}\|^2$",
             (2, -2),
             "nonnegative",
             r"A_1",
@@ -152,7 +161,7 @@ EXPECTED = {
             (0, 0),
             r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
             r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
-            "deviation of the clipping factors; runs with full gradients have alpha_i = alpha~_i",
+            r"deviation of the clipping factors; runs with full gradients have $\alpha_i = \tilde\alpha_i$",
         ),
         _seen(
             "E_square_deviation",
@@ -190,7 +199,7 @@ EXPECTED = {
     )
 }
 
-_AFTER = "; in a simulated round that starts at x* with eta_g = 1, the squared distance from it"
+_AFTER = r"; in a simulated round that starts at $x^*$ with $\eta_g = 1$, the squared distance from it"
 EXPECTED |= {
     name: _seen(name, "descent-product", SYMBOLS[name].unit, SYMBOLS[name].latex, SYMBOLS[name].meaning)
     for name in ("cohort_product", "common_product")
@@ -201,7 +210,7 @@ EXPECTED |= {
         (SYMBOLS["cohort_clipped"], "distance-squared", _AFTER),
         (SYMBOLS["cohort_common"], "distance-squared", _AFTER),
         (SYMBOLS["cohort_local"], "distance-squared", _AFTER),
-        (SYMBOLS["E_next"], "suboptimality", ", counted from f^*"),
+        (SYMBOLS["E_next"], "suboptimality", ", counted from $f^*$"),
         (SYMBOLS["drift_square"], "local-mean-drift", ""),
         (SYMBOLS["local_squares"], "local-updates-squared", ""),
     )
@@ -240,11 +249,11 @@ def proof_step(id_: str, title: str, equation: str, note: str, text: str, **more
 
 @dataclass(frozen=True)
 class StepLimits:
-    """eta_l <= 1/(sqrt(local) QL) and eta_g eta_l <= min{P/(product QL), P/(pairs QL(P-1))}, all without a unit; lost:
+    r"""eta_l <= 1/(sqrt(local) QL) and eta_g eta_l <= min{P/(product QL), P/(pairs QL(P-1))}, all without a unit; lost:
     the L of P/(product QL) is missing, as in print.
 
     >>> print(StepLimits(60, 20).text)
-    eta_g eta_l <= min{P/(20QL), P/(6QL(P-1))} and eta_l <= 1/(sqrt(60) QL)
+    $\eta_g \eta_l \le \min\{P/(20QL), P/(6QL(P-1))\}$ and $\eta_l \le 1/(\sqrt{60} QL)$
     >>> StepLimits(60, 20)({"P": 1, "Q": 1, "L": 1, "eta_l": 0.5, "eta_g": 1})
     'eta_g eta_l = 0.5 exceeds P/(20 L Q) = 0.05'
     """
@@ -256,9 +265,9 @@ class StepLimits:
 
     @property
     def texts(self) -> tuple[str, str, str]:
-        """The three limits: of eta_l, and both of eta_g eta_l."""
+        """The three limits in LaTeX: of eta_l, and both of eta_g eta_l."""
         L = "" if self.lost else "L"
-        return f"1/(sqrt({self.local}) QL)", f"P/({self.product}Q{L})", f"P/({self.pairs}QL(P-1))"
+        return rf"1/(\sqrt{{{self.local}}} QL)", f"P/({self.product}Q{L})", f"P/({self.pairs}QL(P-1))"
 
     def local_relation(self, s: Any) -> Any:
         """The limit of eta_l."""
@@ -273,7 +282,7 @@ class StepLimits:
     @property
     def text(self) -> str:
         local, product, pairs = self.texts
-        return f"eta_g eta_l <= min{{{product}, {pairs}}} and eta_l <= {local}"
+        return rf"$\eta_g \eta_l \le \min\{{{product}, {pairs}\}}$ and $\eta_l \le {local}$"
 
     def __call__(self, v: Mapping[str, Any]) -> str | None:
         """Why the steps are outside the limits, without a slack for rounding; None if they are not."""
@@ -283,7 +292,7 @@ class StepLimits:
 printed_limits = StepLimits(local=60, product=48, lost=True)
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
-LOCAL_STEP = Hypothesis(printed_limits.local_relation, f"eta_l <= {printed_limits.texts[0]}")
+LOCAL_STEP = Hypothesis(printed_limits.local_relation, rf"$\eta_l \le {printed_limits.texts[0]}$")
 
 
 def steps(limits: StepLimits) -> Hypothesis:
@@ -297,6 +306,6 @@ def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Hy
 
     return (
         steps(limits),
-        Hypothesis(lambda s: (s.P >= 1, s.P <= s.N), "exactly P of the N clients take part in every round"),
-        Hypothesis(lambda s, c: c.L_max <= s.L, "every f_i is L-smooth", smooth_by_construction),
+        Hypothesis(lambda s: (s.P >= 1, s.P <= s.N), "exactly $P$ of the $N$ clients take part in every round"),
+        Hypothesis(lambda s, c: c.L_max <= s.L, "every $f_i$ is $L$-smooth", smooth_by_construction),
     )

@@ -15,8 +15,8 @@ from dpfl_theory.statements.zhang2021._causes import FACTOR_UNIT
 
 _SYMBOLS = (
     *zhang.symbols("c", "eta_l"),
-    Symbol("drawn", "||sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
-    Symbol("mean", "||E sum_q g_i^{t,q}||", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
+    Symbol("drawn", r"$\|\sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
+    Symbol("mean", r"$\|E \sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
 )
 
 
@@ -92,10 +92,11 @@ BOUND: Statement = Statement(
     source=Source(
         zhang.PAPER,
         f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})",
-        note="the extraction prints || for | and | for ||: read as a difference of two lengths",
+        note=r"the extraction prints $\|$ for $|$ and $|$ for $\|$: read as a difference of two lengths",
     ),
     text=(
-        "|alpha_i^t - alpha~_i^t| <= eta_l | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |, which is 0 if sigma_l = 0."
+        r"$|\alpha_i^t - \tilde\alpha_i^t| \le \eta_l | \|\sum_q g_i^{t,q}\| - \|E[\sum_q g_i^{t,q}]\| |$, which is 0 "
+        r"if $\sigma_l = 0$."
     ),
     symbols=_SYMBOLS,
     sides=_printed_sides,
@@ -108,22 +109,22 @@ BOUND: Statement = Statement(
     erratum=Erratum(
         cause=FACTOR_UNIT,
         grade="unit",
-        effect=Effect(0.0, "Its use, that the left side is 0 if sigma_l = 0, is unaffected."),
-        printed="|alpha_i - alpha~_i| <= eta_l | ||sum g|| - ||E sum g|| |",
-        corrected="|alpha_i - alpha~_i| <= (eta_l/c) | ||sum g|| - ||E sum g|| |",
-        why="the printed form is right for c >= 1",
+        effect=Effect(0.0, r"Its use, that the left side is 0 if $\sigma_l = 0$, is unaffected."),
+        printed=r"$|\alpha_i - \tilde\alpha_i| \le \eta_l | \|\sum g\| - \|E \sum g\| |$",
+        corrected=r"$|\alpha_i - \tilde\alpha_i| \le (\eta_l/c) | \|\sum g\| - \|E \sum g\| |$",
+        why=r"the printed form is right for $c \ge 1$",
         counterexample=(
-            "c = 1/2, eta_l = 1, Q = 1, g = 1/2 or 1 with probability 1/2 each: for g = 1/2 the factors are 1 and 2/3, "
-            "which differ by 1/3, and the right side is 1/4"
+            r"$c = 1/2$, $\eta_l = 1$, $Q = 1$, $g = 1/2$ or 1 with probability $1/2$ each: for $g = 1/2$ the factors "
+            "are 1 and $2/3$, which differ by $1/3$, and the right side is $1/4$"
         ),
         repaired="zhang2021.alpha-bound.repaired",
     ),
     typos=(
-        "'E|alpha_i - alpha~_i| = 0 if sigma_l = 0' needs alpha~_i given x^t. (11) takes the expectation in alpha~_i "
-        "'over all possible randomness'. Then it fails from the second round on, where x^t depends on the clients "
-        "drawn or on the privacy noise: with f_i = (x -+ 1)^2/2, one of two clients drawn, Q = 1, eta_g eta_l = a <= "
-        "1/2, x^0 = 0 and c = eta_l/2, x^1 is a/2 or -a/2, and for t = 1 client 1 has alpha_1 = 1/(2 - a) or 1/(2 + "
-        "a), and alpha~_1 = 1/2.",
+        r"'$E|\alpha_i - \tilde\alpha_i| = 0$ if $\sigma_l = 0$' needs $\tilde\alpha_i$ given $x^t$. (11) takes the "
+        r"expectation in $\tilde\alpha_i$ 'over all possible randomness'. Then it fails from the second round on, "
+        r"where $x^t$ depends on the clients drawn or on the privacy noise: with $f_i = (x \mp 1)^2/2$, one of two "
+        r"clients drawn, $Q = 1$, $\eta_g \eta_l = a \le 1/2$, $x^0 = 0$ and $c = \eta_l/2$, $x^1$ is $a/2$ or "
+        r"$-a/2$, and for $t = 1$ client 1 has $\alpha_1 = 1/(2 - a)$ or $1/(2 + a)$, and $\tilde\alpha_1 = 1/2$.",
     ),
 )
 
@@ -132,9 +133,9 @@ REPAIRED: Statement = Statement(
     kind="step",
     title="How much noise changes a client's clipping factor, repaired",
     source=Source(
-        zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})", note="repaired: divided by c"
+        zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})", note="repaired: divided by $c$"
     ),
-    text="|alpha_i^t - alpha~_i^t| <= (eta_l/c) | ||sum_q g_i^{t,q}|| - ||E[sum_q g_i^{t,q}]|| |.",
+    text=r"$|\alpha_i^t - \tilde\alpha_i^t| \le (\eta_l/c) | \|\sum_q g_i^{t,q}\| - \|E[\sum_q g_i^{t,q}]\| |$.",
     symbols=_SYMBOLS,
     sides=_repaired_sides,
     checks=(

@@ -167,12 +167,14 @@ CLAIM: Statement = Statement(
         zhang.PAPER,
         f"Claim 2.1, Section 2.1 ({zhang.VERSION})",
         "5",
-        "with the proof's problem f = sum (x - b_i)^2/2, b = (-c/2, -c/2, kc), k > 4; all clients, no noise, eta_g = 1",
+        r"with the proof's problem $f = \sum (x - b_i)^2/2$, $b = (-c/2, -c/2, kc)$, $k > 4$; all clients, no noise, "
+        r"$\eta_g = 1$",
     ),
     text=(
-        "Given any constant clipping threshold c, there exists a convex quadratic problem, for which FedAvg with model "
-        "clipping does not converge to the global optimal solution with any fixed Q >= 1 and eta_l > 0. Its stationary "
-        "point is lambda c/(3 - 2 lambda), lambda = (1 - eta_l)^Q in (0, 1), and the optimum (k-1)c/3."
+        "Given any constant clipping threshold $c$, there exists a convex quadratic problem, for which FedAvg with "
+        r"model clipping does not converge to the global optimal solution with any fixed $Q \ge 1$ and $\eta_l > 0$. "
+        r"Its stationary point is $\lambda c/(3 - 2 \lambda)$, $\lambda = (1 - \eta_l)^Q$ in (0, 1), and the optimum "
+        "$(k-1)c/3$."
     ),
     symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
@@ -198,12 +200,12 @@ CLAIM: Statement = Statement(
     ),
     smoke=("printed formula", "k = 5, started at the optimum"),
     typos=(
-        "The proof's lambda = (1 - eta_l)^Q in (0, 1) does not cover every eta_l >= 1; the claim holds there too, "
-        "because a mean of clipped models never exceeds c.",
+        r"The proof's $\lambda = (1 - \eta_l)^Q$ in (0, 1) does not cover every $\eta_l \ge 1$; the claim holds there "
+        "too, because a mean of clipped models never exceeds $c$.",
         Typo(
             "'We [...] prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 "
-            "do. They compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on x*. "
-            "Section 2.1 says rightly that they indicate it.",
+            "do. They compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on "
+            "$x^*$. Section 2.1 says rightly that they indicate it.",
             where="Section 1, Contributions, item 1",
         ),
     ),

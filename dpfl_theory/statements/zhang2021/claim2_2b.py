@@ -91,10 +91,10 @@ def _continuous(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 
 _SYMBOLS = (
-    Symbol("a", "the data A_i of a scalar client", (0, 0), "positive", "A_i"),
-    Symbol("b", "the label b_i, in the unit of A_i x", (0, 1), "real", "b_i"),
-    Symbol("residual", "A_i x - b_i", (0, 1), "real", "(A_i x - b_i)"),
-    Symbol("weight", "Lambda_i, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
+    Symbol("a", "the data $A_i$ of a scalar client", (0, 0), "positive", "A_i"),
+    Symbol("b", "the label $b_i$, in the unit of $A_i x$", (0, 1), "real", "b_i"),
+    Symbol("residual", "$A_i x - b_i$", (0, 1), "real", "(A_i x - b_i)"),
+    Symbol("weight", r"$\Lambda_i$, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
     *zhang.symbols("c"),
     Symbol("potential", "integral of the clipped gradient from the minimiser", (0, 2), "nonnegative", r"\int"),
 )
@@ -136,12 +136,14 @@ EQ7: Statement = Statement(
         zhang.PAPER,
         f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
-        "the second part; both sides are the increase of the loss from its minimiser, 0 there. Lambda_i f_i has the "
-        "unit of a squared parameter; A_i is counted as a pure number, so that only c, x and b_i carry a unit",
+        r"the second part; both sides are the increase of the loss from its minimiser, 0 there. $\Lambda_i f_i$ has "
+        "the unit of a squared parameter; $A_i$ is counted as a pure number, so that only $c$, $x$ and $b_i$ carry a "
+        "unit",
     ),
     text=(
-        "When x is a scalar, f_i'(x) is the Huberized loss of Lambda_i f_i(x): Lambda_i f_i(x) if |Lambda_i A_i (A_i x "
-        "- b_i)| <= c, and c |(Lambda_i/A_i) f_i(x)| - c^2/2 otherwise; its gradient is (6), the clipped one."
+        r"When $x$ is a scalar, $f_i'(x)$ is the Huberized loss of $\Lambda_i f_i(x)$: $\Lambda_i f_i(x)$ if "
+        r"$|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ otherwise; its gradient is "
+        "(6), the clipped one."
     ),
     symbols=_SYMBOLS,
     relation="==",
@@ -159,9 +161,11 @@ EQ7: Statement = Statement(
         cause=HUBER_PART,
         grade="misprint",
         effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
-        printed="c |(Lambda_i/A_i) f_i(x)| - c^2/2 where the update is clipped",
-        corrected="c |(A_i x - b_i)/A_i| - c^2/(2 Lambda_i A_i^2)",
-        counterexample="A = Lambda = c = 1, b = 0, x = 3: (7) gives 4, not 5/2, and its derivative there is 3, not 1",
+        printed=r"$c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ where the update is clipped",
+        corrected=r"$c |(A_i x - b_i)/A_i| - c^2/(2 \Lambda_i A_i^2)$",
+        counterexample=(
+            r"$A = \Lambda = c = 1$, $b = 0$, $x = 3$: (7) gives 4, not $5/2$, and its derivative there is 3, not 1"
+        ),
         repaired="zhang2021.eq7.repaired",
     ),
 )
@@ -177,8 +181,8 @@ REPAIRED: Statement = Statement(
         "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
     ),
     text=(
-        "When x is a scalar, the loss Lambda_i f_i(x) if |Lambda_i A_i (A_i x - b_i)| <= c, and c |x - b_i/A_i| - "
-        "c^2/(2 Lambda_i A_i^2) otherwise, has the clipped gradient (6) as its derivative."
+        r"When $x$ is a scalar, the loss $\Lambda_i f_i(x)$ if $|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |x - "
+        r"b_i/A_i| - c^2/(2 \Lambda_i A_i^2)$ otherwise, has the clipped gradient (6) as its derivative."
     ),
     symbols=_SYMBOLS,
     relation="==",
@@ -253,11 +257,11 @@ BETTER: Statement = Statement(
         zhang.PAPER,
         f"Claim 2.2, Section 2.1, second sentence ({zhang.VERSION})",
         "8",
-        "on problem (8) with c = 1; all clients, no noise, eta_g = 1; updates are clipped, as in Algorithm 2",
+        r"on problem (8) with $c = 1$; all clients, no noise, $\eta_g = 1$; updates are clipped, as in Algorithm 2",
     ),
     text=(
-        "There exist a linear regression problem such that under the same c, eta_l and Q, FedAvg with difference "
-        "clipping converges to a better solution with smaller loss than the original FedAvg."
+        r"There exist a linear regression problem such that under the same $c$, $\eta_l$ and $Q$, FedAvg with "
+        "difference clipping converges to a better solution with smaller loss than the original FedAvg."
     ),
     expectations=zhang.expected("E_clipped_end", "E_plain_end"),
     sides=_second_sides,

@@ -57,15 +57,16 @@ COROLLARY: Statement = Statement(
         zhang.PAPER,
         _WHERE,
         "9",
-        "f is the mean of the f_i; sigma^2 is the prescribed variance. The steps eta_l = 1/sqrt(TQL) of Section 3.1, "
-        "read as 1/(sqrt(T) Q L) (see Theorem 3.1), are not used here: (9) is stated for all steps. The best rate is "
-        "approached as T grows, with no upper limit; (9) needs Q T of order N^2 epsilon^2/(P d ln(1/delta)) at least",
+        r"$f$ is the mean of the $f_i$; $\sigma^2$ is the prescribed variance. The steps $\eta_l = 1/\sqrt{TQL}$ of "
+        r"Section 3.1, read as $1/(\sqrt{T} Q L)$ (see Theorem 3.1), are not used here: (9) is stated for all steps. "
+        "The best rate is approached as $T$ grows, with no upper limit; (9) needs $Q T$ of order $N^2 "
+        r"\varepsilon^2/(P d \ln(1/\delta))$ at least",
     ),
     text=(
-        "For c = eta_l Q c' with c' >= G and sigma^2 as in Theorem 3.2, for any (epsilon, delta) satisfying its "
-        "constraints, (1/T) sum_t E||grad f(x^t)||^2 <= O(1/(eta_g eta_l Q T) + eta_l^2 Q^2 + eta_g eta_l/P) + O(eta_g "
-        "eta_l Q T d ln(1/delta)/(N^2 epsilon^2)), and the best rate one can get from the above bound is "
-        "O~(sqrt(d)/(N epsilon)) by optimizing eta_g, eta_l, Q, T."
+        r"For $c = \eta_l Q c'$ with $c' \ge G$ and $\sigma^2$ as in Theorem 3.2, for any $(\varepsilon, \delta)$ "
+        r"satisfying its constraints, $(1/T) \sum_t E\|\nabla f(x^t)\|^2 \le O(1/(\eta_g \eta_l Q T) + \eta_l^2 Q^2 + "
+        r"\eta_g \eta_l/P) + O(\eta_g \eta_l Q T d \ln(1/\delta)/(N^2 \varepsilon^2))$, and the best rate one can get "
+        r"from the above bound is $\tilde O(\sqrt{d}/(N \varepsilon))$ by optimizing $\eta_g$, $\eta_l$, $Q$, $T$."
     ),
     relation="exists",
     checks=(
@@ -79,25 +80,25 @@ COROLLARY: Statement = Statement(
         grade="false",
         effect=Effect(
             32.0,
-            "The third term must grow by the order of Q, constants aside, wherever sigma_g > 0: 32 in the paper's "
-            "experiments, where P = 80 < N = 1920.",
+            r"The third term must grow by the order of $Q$, constants aside, wherever $\sigma_g > 0$: 32 in the "
+            "paper's experiments, where $P = 80 < N = 1920$.",
         ),
-        printed="eta_g eta_l/P as the third term of (9)",
+        printed=r"$\eta_g \eta_l/P$ as the third term of (9)",
         corrected=(
-            "the third term is eta_g eta_l Q/P where sigma_g > 0 and P < N. The other three terms remain valid, and so "
-            "does the best rate sqrt(d ln(1/delta))/(N epsilon): the third term vanishes as T grows with eta_g eta_l Q "
-            "T fixed, and the conditions of the repaired Theorem 3.2 hold there"
+            r"the third term is $\eta_g \eta_l Q/P$ where $\sigma_g > 0$ and $P < N$. The other three terms remain "
+            r"valid, and so does the best rate $\sqrt{d \ln(1/\delta)}/(N \varepsilon)$: the third term vanishes as "
+            r"$T$ grows with $\eta_g \eta_l Q T$ fixed, and the conditions of the repaired Theorem 3.2 hold there"
         ),
         why=(
-            "Q is displayed in (9) and is one of the symbols that the rate is optimised over, so that no O hides it, "
-            "and epsilon may be fixed: the counterexample needs no large one"
+            "$Q$ is displayed in (9) and is one of the symbols that the rate is optimised over, so that no $O$ hides "
+            r"it, and $\varepsilon$ may be fixed: the counterexample needs no large one"
         ),
         counterexample=(
-            "epsilon and delta fixed, half of N = Q^2 clients Huber losses with threshold 3 around -1, half around 1 "
-            "(L = 1, G = 3, sigma_g = 1), P = Q of them in a round, Q even, x^0 = 0, full gradients, eta_l = 1/Q^2, "
-            "eta_g = Q/48, T = k Q^2 with u k >= epsilon, c' = G: the run leaves [-2, 2], where all losses are "
-            "quadratic, with a probability that falls like Q^2 exp(-const Q^2); as Q grows the left side falls no "
-            "faster than 1/(95 Q), and all terms of (9) like 1/Q^2"
+            r"$\varepsilon$ and $\delta$ fixed, half of $N = Q^2$ clients Huber losses with threshold 3 around -1, "
+            r"half around 1 $(L = 1, G = 3, \sigma_g = 1)$, $P = Q$ of them in a round, $Q$ even, $x^0 = 0$, full "
+            r"gradients, $\eta_l = 1/Q^2$, $\eta_g = Q/48$, $T = k Q^2$ with $u k \ge \varepsilon$, $c' = G$: the run "
+            "leaves [-2, 2], where all losses are quadratic, with a probability that falls like $Q^2$ exp(-const "
+            "$Q^2$); as $Q$ grows the left side falls no faster than $1/(95 Q)$, and all terms of (9) like $1/Q^2$"
         ),
         repaired="zhang2021.corollary3.2.1.repaired",
     ),
@@ -116,20 +117,22 @@ REPAIRED: Statement = Statement(
         _WHERE,
         "9",
         (
-            "repaired: Q in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so T >= 80 "
-            "ln(1/delta) and epsilon <= min{(P/N)^2 T, ln(1/delta)/2}. The bound is for cohorts of P different "
-            "clients, or P draws with replacement; the repaired Theorem 3.2 says for which cohorts this noise is "
-            "private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide them"
+            r"repaired: $Q$ in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so $T \ge "
+            r"80 \ln(1/\delta)$ and $\varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$. The bound is for cohorts of "
+            "$P$ different clients, or $P$ draws with replacement; the repaired Theorem 3.2 says for which cohorts "
+            "this noise is private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide "
+            "them"
         ),
     ),
     text=(
-        "Let c = eta_l Q c' with c' >= G and sigma^2 = 4 c^2 P T ln(1/delta)/(N^2 epsilon^2). Under the conditions of "
-        "the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg satisfies the bound. Its "
-        "least value over the steps and T is of order sqrt(d ln(1/delta))/(N epsilon)."
+        r"Let $c = \eta_l Q c'$ with $c' \ge G$ and $\sigma^2 = 4 c^2 P T \ln(1/\delta)/(N^2 \varepsilon^2)$. Under "
+        "the conditions of the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg "
+        r"satisfies the bound. Its least value over the steps and T is of order $\sqrt{d \ln(1/\delta)}/(N "
+        r"\varepsilon)$."
     ),
     symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),
-    hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis(lambda s: s.c_prime >= s.G, "c' >= G")),
+    hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis(lambda s: s.c_prime >= s.G, r"$c' \ge G$")),
     sides=_repaired_sides,
     checks=(
         Check("algebra", "follows from the repaired theorems", _follows),

@@ -17,8 +17,8 @@ from dpfl_theory.statements.zhang2021._instances import exact
 from dpfl_theory.statements.zhang2021._round import rounds
 
 GIVEN = (
-    "given x_t; alpha~_i is read with the expectation over the round, given x_t; the proof only needs that it is known "
-    "with x_t, so one 'over all possible randomness', as (11) says, would do as well. "
+    r"given $x_t$; $\tilde\alpha_i$ is read with the expectation over the round, given $x_t$; the proof only needs "
+    "that it is known with $x_t$, so one 'over all possible randomness', as (11) says, would do as well. "
 )
 
 
@@ -158,8 +158,8 @@ EQ13: Statement = zhang.proof_step(
     GIVEN + "The cohort is drawn independently of the stochastic gradients; a cohort that depends on the updates, as "
     "where slow clients drop out, is not covered",
     (
-        "<grad f(x_t), E (1/P) sum_{P_t} Delta_i> is the sum of the same products with the clients' means of Delta - "
-        "Delta~, of Delta~ - Delta-bar and of Delta-bar."
+        r"$\langle\nabla f(x_t), E (1/P) \sum_{P_t} \Delta_i\rangle$ is the sum of the same products with the "
+        r"clients' means of $\Delta - \tilde\Delta$, of $\tilde\Delta - \bar\Delta$ and of $\bar\Delta$."
     ),
     symbols=zhang.symbols("first_bias", "second_bias", "common_product"),
     expectations=zhang.expected("cohort_product"),
@@ -180,10 +180,11 @@ EQ14: Statement = zhang.proof_step(
     "zhang2021.eq14",
     "The descent term as completed squares",
     "14",
-    GIVEN + "A_1, which (15) bounds, is the expectation in the last term",
+    GIVEN + "$A_1$, which (15) bounds, is the expectation in the last term",
     (
-        "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
-        "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) E||sqrt(Q) grad f - (1/sqrt(Q)) sum Delta/(eta_l N alpha)||^2."
+        r"$\langle\nabla f(x_t), E (1/N) \sum \bar\Delta\rangle = -(\eta_l \alpha Q/2) \|\nabla f\|^2 - (\eta_l "
+        r"\alpha/(2Q)) E\|\sum \Delta/(\eta_l N \alpha)\|^2 + (\eta_l \alpha/2) E\|\sqrt{Q} \nabla f - (1/\sqrt{Q}) "
+        r"\sum \Delta/(\eta_l N \alpha)\|^2$."
     ),
     symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
     expectations=zhang.expected("common_product"),
@@ -200,16 +201,26 @@ EQ14: Statement = zhang.proof_step(
     erratum=Erratum(
         cause=LOST_SIGN,
         grade="misprint",
-        effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes A_1 from there."),
-        printed="... + (eta_l alpha/2) E||sqrt(Q) grad f(x_t) - (1/sqrt(Q)) (1/(eta_l N alpha)) sum Delta_i||^2",
-        corrected="the same with a plus sign in the square, since the Delta_i are -eta_l alpha times sums of gradients",
-        why="the rule quoted, <a, b> = -||a||^2/2 - ||b||^2/2 + ||a - b||^2/2, has the sign of <a, -b>",
+        effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes $A_1$ from there."),
+        printed=(
+            r"$\dots + (\eta_l \alpha/2) E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q}) (1/(\eta_l N \alpha)) \sum "
+            r"\Delta_i\|^2$"
+        ),
+        corrected=(
+            r"the same with a plus sign in the square, since the $\Delta_i$ are $-\eta_l \alpha$ times sums of "
+            "gradients"
+        ),
+        why=(
+            r"the rule quoted, $\langle a, b\rangle = -\|a\|^2/2 - \|b\|^2/2 + \|a - b\|^2/2$, has the sign of "
+            r"$\langle a, -b\rangle$"
+        ),
         counterexample=(
-            "N = P = Q = 1, f = x^2/2, x_t = 1, no noise, no clipping: the left side is -eta_l, the right side eta_l"
+            r"$N = P = Q = 1$, $f = x^2/2$, $x_t = 1$, no noise, no clipping: the left side is $-\eta_l$, the right "
+            r"side $\eta_l$"
         ),
         repaired="zhang2021.eq14.repaired",
         survives={
-            "zhang2021.eq20": "It takes A_1 as (15) defines and bounds it, which is the right square.",
+            "zhang2021.eq20": "It takes $A_1$ as (15) defines and bounds it, which is the right square.",
             "zhang2021.eq21": "It depends on (14) only through (20), which has the right square.",
             "zhang2021.eq22": "It depends on (14) only through (20), which has the right square.",
             "zhang2021.theorem3.1": "It depends on (14) only through (20), which has the right square.",
@@ -222,11 +233,11 @@ EQ14_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq14.repaired",
     "The descent term as completed squares, repaired",
     "14",
-    GIVEN + "Repaired: a plus sign in the last square, which is A_1 of (15)",
+    GIVEN + "Repaired: a plus sign in the last square, which is $A_1$ of (15)",
     (
-        "<grad f(x_t), E (1/N) sum Delta-bar> = -(eta_l alpha Q/2) ||grad f||^2 - (eta_l alpha/(2Q)) E||sum "
-        "Delta/(eta_l N alpha)||^2 + (eta_l alpha/2) A_1, A_1 = E||sqrt(Q) grad f + (1/sqrt(Q)) sum Delta/(eta_l N "
-        "alpha)||^2."
+        r"$\langle\nabla f(x_t), E (1/N) \sum \bar\Delta\rangle = -(\eta_l \alpha Q/2) \|\nabla f\|^2 - (\eta_l "
+        r"\alpha/(2Q)) E\|\sum \Delta/(\eta_l N \alpha)\|^2 + (\eta_l \alpha/2) A_1$, $A_1 = E\|\sqrt{Q} \nabla f + "
+        r"(1/\sqrt{Q}) \sum \Delta/(\eta_l N \alpha)\|^2$."
     ),
     symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
     expectations=zhang.expected("common_product"),

@@ -138,8 +138,8 @@ EQ16: Statement = zhang.proof_step(
     "16",
     "",
     (
-        "E||(1/P) sum_{P_t} Delta||^2 <= 3 E||(1/P) sum (Delta - Delta~)||^2 + 3 E||(1/P) sum (Delta~ - "
-        "Delta-bar)||^2 + 3 E||(1/P) sum Delta-bar||^2."
+        r"$E\|(1/P) \sum_{P_t} \Delta\|^2 \le 3 E\|(1/P) \sum (\Delta - \tilde\Delta)\|^2 + 3 E\|(1/P) \sum "
+        r"(\tilde\Delta - \bar\Delta)\|^2 + 3 E\|(1/P) \sum \bar\Delta\|^2$."
     ),
     symbols=zhang.symbols("first_spread", "second_spread", "cohort_common"),
     expectations=zhang.expected("cohort_clipped"),
@@ -159,12 +159,12 @@ EQ17: Statement = zhang.proof_step(
     "The noise of the stochastic gradients split off",
     "17",
     (
-        "without replacement as Algorithm 3 prints it (P_t is a subset of [N]), or with replacement where every draw "
-        "is a separate local run; alpha-bar^2 in the last term is (alpha-bar^t)^2"
+        "without replacement as Algorithm 3 prints it ($P_t$ is a subset of [$N$]), or with replacement where every "
+        r"draw is a separate local run; $\bar\alpha^2$ in the last term is $(\bar\alpha^t)^2$"
     ),
     (
-        "E||(1/P) sum_{P_t} Delta-bar||^2 <= 2 E||(1/P) sum_{P_t} Delta-breve||^2 + (2/P) eta_l^2 alpha-bar^2 Q "
-        "sigma_l^2."
+        r"$E\|(1/P) \sum_{P_t} \bar\Delta\|^2 \le 2 E\|(1/P) \sum_{P_t} \breve\Delta\|^2 + (2/P) \eta_l^2 "
+        r"\bar\alpha^2 Q \sigma_l^2$."
     ),
     symbols=zhang.symbols("cohort_local", "P", "eta_l", "alpha", "Q", "sigma_l"),
     expectations=zhang.expected("cohort_common"),
@@ -176,12 +176,13 @@ EQ17: Statement = zhang.proof_step(
         *simulated.runs(simulated.NOISY),
     ),
     typos=(
-        "The middle line has grad f where the clients' own gradients grad f_i are meant, as its two ends do.",
-        "Inconsistent sampling: the factor 1/P needs a separate run for every draw, the equality (18) one update for "
-        "each client. Where one update serves both, (17) can fail with P near N and clients that are concave near x_t: "
-        "f_i = -x^2/2 there, x_t = 0, N = P = 10, Q = 5, eta_l Q L = 0.129 gives 1.046 times the right side.",
-        "The steps' noises must be uncorrelated given the past, which 'E g = grad f_i(x_i^{t,q})' means only if it is "
-        "read as a conditional expectation.",
+        r"The middle line has $\nabla f$ where the clients' own gradients $\nabla f_i$ are meant, as its two ends do.",
+        "Inconsistent sampling: the factor $1/P$ needs a separate run for every draw, the equality (18) one update "
+        "for each client. Where one update serves both, (17) can fail with $P$ near $N$ and clients that are concave "
+        r"near $x_t$: $f_i = -x^2/2$ there, $x_t = 0$, $N = P = 10$, $Q = 5$, $\eta_l Q L = 0.129$ gives 1.046 times "
+        "the right side.",
+        r"The steps' noises must be uncorrelated given the past, which '$E g = \nabla f_i(x_i^{t,q})$' means only if "
+        "it is read as a conditional expectation.",
     ),
 )
 
@@ -200,12 +201,13 @@ EQ17_SHARPENED: Statement = replace(
         zhang.PAPER,
         zhang.PROOF,
         "17",
-        "sharpened: 1 and 8/7 in place of 2 and 2, for the steps that the theorem allows: the noises of earlier steps "
-        "move the later gradients little. Without replacement, or with it where every draw is a separate local run",
+        "sharpened: 1 and $8/7$ in place of 2 and 2, for the steps that the theorem allows: the noises of earlier "
+        "steps move the later gradients little. Without replacement, or with it where every draw is a separate local "
+        "run",
     ),
     text=(
-        "For eta_l <= 1/(sqrt(60) QL), E||(1/P) sum_{P_t} Delta-bar||^2 <= E||(1/P) sum_{P_t} Delta-breve||^2 + "
-        "(8/(7P)) eta_l^2 alpha-bar^2 Q sigma_l^2."
+        r"For $\eta_l \le 1/(\sqrt{60} QL)$, $E\|(1/P) \sum_{P_t} \bar\Delta\|^2 \le E\|(1/P) \sum_{P_t} "
+        r"\breve\Delta\|^2 + (8/(7P)) \eta_l^2 \bar\alpha^2 Q \sigma_l^2$."
     ),
     symbols=(*EQ17.symbols, *zhang.symbols("L")),
     hypotheses=(zhang.LOCAL_STEP,),
@@ -251,8 +253,8 @@ EQ18: Statement = zhang.proof_step(
     "18",
     "exact for the drawing that justification (ii) names",
     (
-        "E||(1/P) sum_{P_t} Delta-breve||^2 = (1/P^2) E[(P/N) sum_i ||Delta-breve_i||^2 + P(P-1) ||(1/N) sum_i "
-        "Delta-breve_i||^2]."
+        r"$E\|(1/P) \sum_{P_t} \breve\Delta\|^2 = (1/P^2) E$[$(P/N) \sum_i \|\breve\Delta_i\|^2 + P(P-1) \|(1/N) "
+        r"\sum_i \breve\Delta_i\|^2$]."
     ),
     symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
@@ -265,15 +267,15 @@ EQ18: Statement = zhang.proof_step(
         *simulated.runs(simulated.DRAWN),
     ),
     remark=Remark(
-        "The cohort may be a set of P clients, as Algorithm 3 draws it. Or every draw may be a separate local run, as "
-        "the factor 1/P of (17) needs. In both cases (18) holds with <= in place of =, which is all that the proof "
-        "uses.",
+        "The cohort may be a set of $P$ clients, as Algorithm 3 draws it. Or every draw may be a separate local run, "
+        r"as the factor $1/P$ of (17) needs. In both cases (18) holds with $\le$ in place of $=$, which is all that "
+        "the proof uses.",
         shown_by="zhang2021.eq18.algorithm3",
         repaired="zhang2021.eq18.repaired",
     ),
     reading=(
-        "The P draws are independent, with replacement, as justification (ii) says, and there is one Delta-breve_i for "
-        "each client, however often it is drawn."
+        "The $P$ draws are independent, with replacement, as justification (ii) says, and there is one "
+        r"$\breve\Delta_i$ for each client, however often it is drawn."
     ),
 )
 
@@ -281,7 +283,7 @@ EQ18_SETS: Statement = zhang.proof_step(
     "zhang2021.eq18.algorithm3",
     "The second moment of the sampled updates, drawn as Algorithm 3 or (17) has it",
     "18",
-    "an equality only where the updates are equal, or P = 1",
+    "an equality only where the updates are equal, or $P = 1$",
     EQ18.text,
     symbols=EQ18.symbols,
     expectations=EQ18.expectations,
@@ -297,8 +299,8 @@ EQ18_SETS: Statement = zhang.proof_step(
     ),
     expected="violated",
     reading=(
-        "The cohort is a subset of [N], as Algorithm 3 prints it, or P draws with replacement, each of them a separate "
-        "local run."
+        "The cohort is a subset of [$N$], as Algorithm 3 prints it, or $P$ draws with replacement, each of them a "
+        "separate local run."
     ),
     reading_of="zhang2021.eq18",
 )
@@ -308,12 +310,12 @@ EQ18_REPAIRED: Statement = zhang.proof_step(
     "The second moment of the sampled updates, repaired",
     "18",
     (
-        "repaired: <= in place of =; without replacement, or with it, whether a client that is drawn twice runs once "
-        "or twice"
+        r"repaired: $\le$ in place of $=$; without replacement, or with it, whether a client that is drawn twice runs "
+        "once or twice"
     ),
     (
-        "E||(1/P) sum_{P_t} Delta-breve||^2 <= (1/P^2) E[(P/N) sum_i ||Delta-breve_i||^2 + P(P-1) ||(1/N) sum_i "
-        "Delta-breve_i||^2]."
+        r"$E\|(1/P) \sum_{P_t} \breve\Delta\|^2 \le (1/P^2) E$[$(P/N) \sum_i \|\breve\Delta_i\|^2 + P(P-1) \|(1/N) "
+        r"\sum_i \breve\Delta_i\|^2$]."
     ),
     symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),

@@ -158,10 +158,10 @@ EQ19: Statement = zhang.proof_step(
     "zhang2021.eq19",
     "The clients' squared updates",
     "19",
-    "the last line; for eta_l <= 1/(sqrt(60) QL)",
+    r"the last line; for $\eta_l \le 1/(\sqrt{60} QL)$",
     (
-        "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha-bar Q^3 (15 L^2 "
-        "eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2)."
+        r"$E \sum_i \|\breve\Delta_i\|^2 \le 10 N \eta_l^4 \bar\alpha L^2 Q^2 \sigma_l^2 + 4 N \eta_l^2 \bar\alpha "
+        r"Q^3 (15 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$."
     ),
     expectations=zhang.expected("local_squares"),
     symbols=zhang.symbols("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
@@ -185,16 +185,22 @@ EQ19: Statement = zhang.proof_step(
         grade="constant",
         effect=Effect(
             1.1153,
-            "At the paper's Q = 32 the term in sigma_l^2 must grow at least by this factor with f = -x^2/2 near x_t "
-            "and eta_l Q L = 0.129, and by 10416/10240 with f = x^2/2 and short steps; at Q = 64 by 2.29 and 2.08.",
+            r"At the paper's $Q = 32$ the term in $\sigma_l^2$ must grow at least by this factor with $f = -x^2/2$ "
+            r"near $x_t$ and $\eta_l Q L = 0.129$, and by $10416/10240$ with $f = x^2/2$ and short steps; at $Q = 64$ "
+            "by 2.29 and 2.08.",
         ),
-        printed="10 N eta_l^4 alpha L^2 Q^2 sigma_l^2 + 4 N eta_l^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(...)",
-        corrected="10 N eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 + 1)(...)",
-        why="(ii) also prints grad f_i(x_t) + grad f_i(x_i^{t,q}) for the difference, which changes nothing here",
+        printed=r"$10 N \eta_l^4 \alpha L^2 Q^2 \sigma_l^2 + 4 N \eta_l^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1)(\dots)$",
+        corrected=(
+            r"$10 N \eta_l^4 \alpha^2 L^2 Q^3 \sigma_l^2 + 4 N \eta_l^2 \alpha^2 Q^2 (15 Q^2 L^2 \eta_l^2 + 1)(\dots)$"
+        ),
+        why=(
+            r"(ii) also prints $\nabla f_i(x_t) + \nabla f_i(x_i^{t,q})$ for the difference, which changes nothing "
+            "here"
+        ),
         counterexample=(
-            "N = 1, f = x^2/2, x_t = 0, gradients x +- sigma_l, eta_l -> 0: the left side is eta_l^4 sigma_l^2 "
-            "(Q-1)Q(2Q-1)/6, the right side 10 eta_l^4 Q^2 sigma_l^2: larger from Q = 32 on, the paper's own Q; and "
-            "from Q = 29 on with f = -x^2/2 near x_t, eta_l Q L = 0.129"
+            r"$N = 1$, $f = x^2/2$, $x_t = 0$, gradients $x \pm \sigma_l$, $\eta_l \to 0$: the left side is $\eta_l^4 "
+            r"\sigma_l^2 (Q-1)Q(2Q-1)/6$, the right side $10 \eta_l^4 Q^2 \sigma_l^2$: larger from $Q = 32$ on, the "
+            r"paper's own $Q$; and from $Q = 29$ on with $f = -x^2/2$ near $x_t$, $\eta_l Q L = 0.129$"
         ),
         repaired="zhang2021.eq19.repaired",
         affects=("zhang2021.eq20", "zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
@@ -206,10 +212,11 @@ EQ19_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq19.repaired",
     "The clients' squared updates, repaired",
     "19",
-    "repaired: Cauchy's inequality with Q, and its factor kept",
+    "repaired: Cauchy's inequality with $Q$, and its factor kept",
     (
-        "E sum_i ||Delta-breve_i||^2 <= 10 N eta_l^4 alpha-bar^2 L^2 Q^3 sigma_l^2 + 4 N eta_l^2 alpha-bar^2 Q^2 (15 "
-        "Q^2 L^2 eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2), for eta_l <= 1/(sqrt(60) QL)."
+        r"$E \sum_i \|\breve\Delta_i\|^2 \le 10 N \eta_l^4 \bar\alpha^2 L^2 Q^3 \sigma_l^2 + 4 N \eta_l^2 "
+        r"\bar\alpha^2 Q^2 (15 Q^2 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$, for $\eta_l \le 1/(\sqrt{60} "
+        "QL)$."
     ),
     symbols=EQ19.symbols,
     expectations=EQ19.expectations,
@@ -237,11 +244,12 @@ EQ19_SHARPENED: Statement = replace(
         zhang.PAPER,
         zhang.PROOF,
         "19",
-        "sharpened: Young's inequality with 3/2 and 3 in place of 2 and 2, and (15) with its smaller constants",
+        "sharpened: Young's inequality with $3/2$ and 3 in place of 2 and 2, and (15) with its smaller constants",
     ),
     text=(
-        "E sum_i ||Delta-breve_i||^2 <= 4 N eta_l^4 alpha-bar^2 L^2 Q^3 sigma_l^2 + (3/2) N eta_l^2 alpha-bar^2 Q^2 "
-        "(2 Q^2 L^2 eta_l^2 + 1)(||grad f(x_t)||^2 + sigma_g^2), for eta_l <= 1/(sqrt(60) QL)."
+        r"$E \sum_i \|\breve\Delta_i\|^2 \le 4 N \eta_l^4 \bar\alpha^2 L^2 Q^3 \sigma_l^2 + (3/2) N \eta_l^2 "
+        r"\bar\alpha^2 Q^2 (2 Q^2 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$, for $\eta_l \le 1/(\sqrt{60} "
+        "QL)$."
     ),
     sides=_sharpened_sides,
     checks=(

@@ -127,12 +127,13 @@ EQ20: Statement = zhang.proof_step(
     "zhang2021.eq20",
     "The descent of one round, all steps put together",
     "20",
-    "given x_t; for eta_l <= 1/(sqrt(60) QL), as (15) needs",
+    r"given $x_t$; for $\eta_l \le 1/(\sqrt{60} QL)$, as (15) needs",
     (
-        "E f(x_{t+1}) is at most f(x_t), the first-order terms of (13) to (15), eta_g times both biases, (3L/2) "
-        "eta_g^2 times both spreads, (3L eta_g^2 (P-1)/P) E||(1/N) sum Delta-breve||^2, (3L/P) eta_g^2 eta_l^2 alpha^2 "
-        "Q sigma_l^2, (L/2) eta_g^2 sigma^2 d/P, (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 and (12/P) eta_l^2 "
-        "eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1)(||grad f||^2 + sigma_g^2)."
+        r"$E f(x_{t+1})$ is at most $f(x_t)$, the first-order terms of (13) to (15), $\eta_g$ times both biases, "
+        r"$(3L/2) \eta_g^2$ times both spreads, $(3L \eta_g^2 (P-1)/P) E\|(1/N) \sum \breve\Delta\|^2$, $(3L/P) "
+        r"\eta_g^2 \eta_l^2 \alpha^2 Q \sigma_l^2$, $(L/2) \eta_g^2 \sigma^2 d/P$, $(30/P) \eta_l^4 \eta_g^2 \alpha "
+        r"L^2 Q^2 \sigma_l^2$ and $(12/P) \eta_l^2 \eta_g^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1)(\|\nabla f\|^2 + "
+        r"\sigma_g^2)$."
     ),
     symbols=(*SYMBOLS, *zhang.symbols("local_square")),
     expectations=NEXT,
@@ -151,15 +152,18 @@ EQ20: Statement = zhang.proof_step(
         grade="unit",
         effect=Effect(
             0.0,
-            "At P = 80, N = 1920, Q = 32 the counterexample's clients need L above 800, in the units in which the "
-            "parameters happen to be counted. And P/(6QL(P - 1)), which has its L, is the smaller limit of the steps "
-            "for L above 8/79 = 0.101.",
+            "At $P = 80$, $N = 1920$, $Q = 32$ the counterexample's clients need $L$ above 800, in the units in which "
+            "the parameters happen to be counted. And $P/(6QL(P - 1))$, which has its $L$, is the smaller limit of "
+            "the steps for $L$ above $8/79 = 0.101$.",
         ),
-        printed="... + (30/P) eta_l^4 eta_g^2 alpha L^2 Q^2 sigma_l^2 + (12/P) eta_l^2 eta_g^2 alpha Q^3 (...)(...)",
-        corrected="both terms times L, and with the repaired (19) in them",
+        printed=(
+            r"... + $(30/P) \eta_l^4 \eta_g^2 \alpha L^2 Q^2 \sigma_l^2 + (12/P) \eta_l^2 \eta_g^2 \alpha Q^3 "
+            r"(\dots)(\dots)$"
+        ),
+        corrected="both terms times $L$, and with the repaired (19) in them",
         counterexample=(
-            "f_i = 50 (x +- 1)^2, N = 2, P = Q = 1, x_t = 0, eta_g = 1, eta_l = 1e-6, no noise, no clipping: f grows "
-            "by 5.0e-7, allowed are 1.2e-7"
+            r"$f_i = 50 (x \pm 1)^2$, $N = 2$, $P = Q = 1$, $x_t = 0$, $\eta_g = 1$, $\eta_l = 10^{-6}$, no noise, no "
+            "clipping: $f$ grows by 5.0e-7, allowed are 1.2e-7"
         ),
         repaired="zhang2021.eq20.repaired",
         affects=("zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
@@ -179,10 +183,10 @@ EQ20_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq20.repaired",
     "The descent of one round, repaired",
     "20",
-    "repaired: 3 L eta_g^2/P times the repaired (19) in place of its last terms",
+    r"repaired: $3 L \eta_g^2/P$ times the repaired (19) in place of its last terms",
     (
-        "As (20), with (3L eta_g^2/P)(10 eta_l^4 alpha^2 L^2 Q^3 sigma_l^2 + 4 eta_l^2 alpha^2 Q^2 (15 Q^2 L^2 eta_l^2 "
-        "+ 1)(||grad f||^2 + sigma_g^2)) in place of its two terms in 30/P and 12/P."
+        r"As (20), with $(3L \eta_g^2/P)(10 \eta_l^4 \alpha^2 L^2 Q^3 \sigma_l^2 + 4 \eta_l^2 \alpha^2 Q^2 (15 Q^2 "
+        r"L^2 \eta_l^2 + 1)(\|\nabla f\|^2 + \sigma_g^2))$ in place of its two terms in $30/P$ and $12/P$."
     ),
     symbols=EQ20.symbols,
     expectations=NEXT,

@@ -115,15 +115,16 @@ EQ21: Statement = zhang.proof_step(
     "The descent of one round, simplified by the limits of the steps",
     "21",
     (
-        "for eta_l <= 1/(sqrt(60) QL) and eta_g eta_l <= min{P/(48Q), P/(6QL(P-1))}, as in the theorem; the proof "
-        "prints sqrt(P)/sqrt(48QQ) for P/(48Q), and 3L/N. It may be sqrt(P)/(sqrt(48) Q), whose second Q slipped under "
-        "the root in the available copy. (20) as printed requires P/(48QQ). The counterexamples have P = Q = 1, where "
-        "these limits are 1/48, 1/sqrt(48), 1/sqrt(48) and 1/48, and are inside them all"
+        r"for $\eta_l \le 1/(\sqrt{60} QL)$ and $\eta_g \eta_l \le \min\{P/(48Q), P/(6QL(P-1))\}$, as in the theorem; "
+        r"the proof prints $\sqrt{P}/\sqrt{48QQ}$ for $P/(48Q)$, and $3L/N$. It may be $\sqrt{P}/(\sqrt{48} Q)$, "
+        "whose second $Q$ slipped under the root in the available copy. (20) as printed requires $P/(48QQ)$. The "
+        r"counterexamples have $P = Q = 1$, where these limits are $1/48$, $1/\sqrt{48}$, $1/\sqrt{48}$ and $1/48$, "
+        "and are inside them all"
     ),
     (
-        "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha (1 + 12 eta_l "
-        "eta_g/P) L^2 Q^2 (sigma_l^2 + 6 Q sigma_g^2) + eta_g times both biases + (3L/N) eta_g^2 eta_l^2 alpha^2 Q "
-        "sigma_l^2 + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
+        r"$E f(x_{t+1}) \le f(x_t) - (\eta_g \eta_l \alpha Q/4) \|\nabla f\|^2 + (5/2) \eta_g \eta_l^3 \alpha (1 + 12 "
+        r"\eta_l \eta_g/P) L^2 Q^2 (\sigma_l^2 + 6 Q \sigma_g^2) + \eta_g$ times both biases + $(3L/N) \eta_g^2 "
+        r"\eta_l^2 \alpha^2 Q \sigma_l^2 + (L/2) \eta_g^2 \sigma^2 d/P + (3L/2) \eta_g^2$ times both spreads."
     ),
     symbols=SYMBOLS,
     expectations=NEXT,
@@ -142,26 +143,27 @@ EQ21: Statement = zhang.proof_step(
         grade="false",
         effect=Effect(
             126.7,
-            "At P = 80 of N = 1920, Q = 32 and sigma_l = sigma_g the term in sigma_l^2 must grow by this factor: one "
-            "round of clients (L/2)||x - m_i||^2 from the optimum, short steps, adds (L/(2P)) eta_g^2 eta_l^2 Q "
-            "(sigma_l^2 + ((N - P)/(N - 1)) Q sigma_g^2) to f, printed is (3L/N) eta_g^2 eta_l^2 Q sigma_l^2.",
+            r"At $P = 80$ of $N = 1920$, $Q = 32$ and $\sigma_l = \sigma_g$ the term in $\sigma_l^2$ must grow by "
+            r"this factor: one round of clients $(L/2)\|x - m_i\|^2$ from the optimum, short steps, adds $(L/(2P)) "
+            r"\eta_g^2 \eta_l^2 Q (\sigma_l^2 + ((N - P)/(N - 1)) Q \sigma_g^2)$ to $f$, printed is $(3L/N) \eta_g^2 "
+            r"\eta_l^2 Q \sigma_l^2$.",
         ),
-        printed="... no term in sigma_g^2/P, 3L/N before sigma_l^2, for eta_g eta_l <= sqrt(P)/sqrt(48QQ), "
-        "whose root may end before the last Q in the copy at hand",
+        printed=r"... no term in $\sigma_g^2/P$, $3L/N$ before $\sigma_l^2$, for $\eta_g \eta_l \le "
+        r"\sqrt{P}/\sqrt{48QQ}$, whose root may end before the last $Q$ in the copy at hand",
         corrected=(
-            "the sampling of P < N clients adds (27/2)(L/P) eta_g^2 eta_l^2 alpha^2 Q^2 sigma_g^2, the noise of the "
-            "gradients (13/4)(L/P) eta_g^2 eta_l^2 alpha^2 Q sigma_l^2, for eta_g eta_l <= P/(120QL) and eta_l <= "
-            "1/(sqrt(120) QL)"
+            r"the sampling of $P < N$ clients adds $(27/2)(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q^2 \sigma_g^2$, the noise "
+            r"of the gradients $(13/4)(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q \sigma_l^2$, for $\eta_g \eta_l \le "
+            r"P/(120QL)$ and $\eta_l \le 1/(\sqrt{120} QL)$"
         ),
         why=(
-            "of (12/P) eta_l^2 eta_g^2 alpha Q^3 (15 L^2 eta_l^2 + 1) sigma_g^2 only the smaller part, with 15 L^2 "
-            "eta_l^2, was kept; at eta_l = 1/(sqrt(60) QL) the drift by itself uses up what the term in ||grad f||^2 "
-            "can give; 3L/N should be 3L/P; the limit, P/(48Q) in the theorem, has lost its L with (20). The "
-            "counterexample is within both, however the root is read"
+            r"of $(12/P) \eta_l^2 \eta_g^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1) \sigma_g^2$ only the smaller part, with "
+            r"$15 L^2 \eta_l^2$, was kept; at $\eta_l = 1/(\sqrt{60} QL)$ the drift by itself uses up what the term "
+            r"in $\|\nabla f\|^2$ can give; $3L/N$ should be $3L/P$; the limit, $P/(48Q)$ in the theorem, has lost "
+            "its $L$ with (20). The counterexample is within both, however the root is read"
         ),
         counterexample=(
-            "f_i = (x +- 1)^2/2, N = 2, P = Q = 1, x_t = 0, eta_l = 1/1000, eta_g = 20, no noise, no clipping: f grows "
-            "by 2.0e-4, allowed are 3.7e-7"
+            r"$f_i = (x \pm 1)^2/2$, $N = 2$, $P = Q = 1$, $x_t = 0$, $\eta_l = 1/1000$, $\eta_g = 20$, no noise, no "
+            "clipping: $f$ grows by 2.0e-4, allowed are 3.7e-7"
         ),
         repaired="zhang2021.eq21.repaired",
         affects=("zhang2021.eq22", "zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
@@ -174,13 +176,13 @@ EQ21_REPAIRED: Statement = zhang.proof_step(
     "The descent of one round, simplified, repaired",
     "21",
     (
-        "repaired: the sampling's term in sigma_g^2 kept, 3L/P, steps eta_l <= 1/(sqrt(120) QL) and eta_g eta_l <= "
-        "min{P/(120QL), P/(6QL(P-1))}"
+        r"repaired: the sampling's term in $\sigma_g^2$ kept, $3L/P$, steps $\eta_l \le 1/(\sqrt{120} QL)$ and "
+        r"$\eta_g \eta_l \le \min\{P/(120QL), P/(6QL(P-1))\}$"
     ),
     (
-        "E f(x_{t+1}) <= f(x_t) - (eta_g eta_l alpha Q/4) ||grad f||^2 + (5/2) eta_g eta_l^3 alpha L^2 Q^2 (sigma_l^2 "
-        "+ 6 Q sigma_g^2) + eta_g times both biases + (L/P) eta_g^2 eta_l^2 alpha^2 Q ((13/4) sigma_l^2 + (27/2) Q "
-        "sigma_g^2) + (L/2) eta_g^2 sigma^2 d/P + (3L/2) eta_g^2 times both spreads."
+        r"$E f(x_{t+1}) \le f(x_t) - (\eta_g \eta_l \alpha Q/4) \|\nabla f\|^2 + (5/2) \eta_g \eta_l^3 \alpha L^2 Q^2 "
+        r"(\sigma_l^2 + 6 Q \sigma_g^2) + \eta_g$ times both biases + $(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q ((13/4) "
+        r"\sigma_l^2 + (27/2) Q \sigma_g^2) + (L/2) \eta_g^2 \sigma^2 d/P + (3L/2) \eta_g^2$ times both spreads."
     ),
     symbols=SYMBOLS,
     expectations=NEXT,

@@ -54,16 +54,16 @@ ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15
 
 SURVIVES = {
     f"noble2022.theorem4.2.{name}": (
-        "Its inequality is about runs at sigma_g*, whatever privacy that noise gives: only the meaning of epsilon "
-        "there depends on it."
+        r"Its inequality is about runs at $\sigma_g^*$, whatever privacy that noise gives: only the meaning of "
+        r"$\varepsilon$ there depends on it."
     )
     for name in ("fedavg", "scaffold")
 }
 """The part of Theorem 4.1 that Theorem 4.2 uses."""
 
 READING = (
-    "Omega, O and o hide constants that depend on nothing; T counts every round that releases something, the warm-up's "
-    "included."
+    r"$\Omega$, $O$ and $o$ hide constants that depend on nothing; $T$ counts every round that releases something, "
+    "the warm-up's included."
 )
 """The reading of both views."""
 
@@ -209,11 +209,13 @@ HYPOTHESES = (
             s.u * s.epsilon < s.u,
             s.sigma_g >= s.u * s.s * sp.sqrt(s.K / sp.log(2 * s.T * s.l / s.delta)),
         ),
-        "order form only, Assumption 1: s <= 1/u, epsilon < 1 and sigma_g >= u s sqrt(K/log(2Tl/delta))",
+        r"order form only, Assumption 1: $s \le 1/u$, $\varepsilon < 1$ and $\sigma_g \ge u s "
+        r"\sqrt{K/\log(2Tl/\delta)}$",
         partial=("u",),
     ),
     Hypothesis.custom(
-        "order form only: sigma_g >= u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))", _printed_noise
+        r"order form only: $\sigma_g \ge u s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M})$",
+        _printed_noise,
     ),
 )
 """The hypotheses of the printed theorem; those of the order form apply where u is given."""

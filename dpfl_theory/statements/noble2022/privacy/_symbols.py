@@ -23,9 +23,9 @@ _ALL = (
     Symbol("delta_bar", "privacy failure probability of the composition", (0, 0), "probability", r"\overline{\delta}"),
     Symbol("delta_q", "privacy failure probability after subsampling", (0, 0), "probability", r"q\delta"),
     Symbol("epsilon_prime", "privacy budget after subsampling", (0, 0), "positive", r"\epsilon'"),
-    Symbol("q", "subsampling ratio m/n", (0, 0), "probability", "q"),
+    Symbol("q", "subsampling ratio $m/n$", (0, 0), "probability", "q"),
     Symbol("alpha", "order of a Renyi divergence", (0, 0), "positive", r"\alpha"),
-    Symbol("lambda", "alpha - 1", (0, 0), "positive", r"\lambda"),
+    Symbol("lambda", r"$\alpha - 1$", (0, 0), "positive", r"\lambda"),
     Symbol("rdp", "smallest Renyi budget of the mechanism", (0, 0), "positive", r"\epsilon_M(\alpha)"),
     Symbol("cgf", "cumulant generating function of the privacy loss", (0, 0), "positive", r"K_M(\lambda)"),
     Symbol("cgf_floor", "the same at the next integer below", (0, 0), "nonnegative", r"K_M(\lfloor\lambda\rfloor)"),
@@ -61,6 +61,6 @@ RATE = Hypothesis(lambda s: (s.q > 0, s.q < 1))
 NOISE = Hypothesis(lambda s: s.sigma_g > 0)
 SAMPLING = Hypothesis(
     noble.enough_take_part,
-    "0 < l <= 1 and 0 < s <= 1, with lM >= 1 users and sR >= 1 records",
+    r"$0 < l \le 1$ and $0 < s \le 1$, with $lM \ge 1$ users and $sR \ge 1$ records",
     rounding=noble.SLACK,
 )

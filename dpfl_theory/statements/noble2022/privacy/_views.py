@@ -136,8 +136,8 @@ def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
 
 
 LEVEL = (
-    "'level of privacy' is read as the smallest delta for every epsilon, over all losses and neighbouring data; T "
-    "rounds are seen. In DP-SCAFFOLD-warm the rounds that set c_i^0 release as much as others"
+    r"'level of privacy' is read as the smallest $\delta$ for every $\varepsilon$, over all losses and neighbouring "
+    "data; $T$ rounds are seen. In DP-SCAFFOLD-warm the rounds that set $c_i^0$ release as much as others"
 )
 """The reading of both claims."""
 SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}

@@ -165,13 +165,14 @@ LEMMA_B3: Statement = Statement(
         PAPER,
         "Lemma B.3, Appendix B.2",
         note=(
-            "K_M is called a cumulant generating function but defined as E e^(lambda L), without the logarithm. The "
-            "lemma is an upper bound and holds either way; both are checked. With the logarithm it is an equality, and "
-            "only then is the sentence before it right ('(alpha-1) eps_M(alpha) is equal to K_M(lambda)'): for the "
-            "Gaussian mechanism with sigma_g = 1 and lambda = 1 the left side is 1, and the K_M that is defined is e"
+            r"$K_M$ is called a cumulant generating function but defined as $E e^{\lambda L}$, without the logarithm. "
+            "The lemma is an upper bound and holds either way; both are checked. With the logarithm it is an "
+            r"equality, and only then is the sentence before it right ('$(\alpha-1) \varepsilon_M(\alpha)$ is equal "
+            r"to $K_M(\lambda)$'): for the Gaussian mechanism with $\sigma_g = 1$ and $\lambda = 1$ the left side is "
+            "1, and the $K_M$ that is defined is $e$"
         ),
     ),
-    text="Any mechanism M is (lambda + 1, K_M(lambda)/lambda)-RDP for all lambda > 0.",
+    text=r"Any mechanism $M$ is $(\lambda + 1, K_M(\lambda)/\lambda)$-RDP for all $\lambda > 0$.",
     symbols=symbols("rdp", "cgf", "lambda"),
     hypotheses=(LAMBDA,),
     sides=_equivalence_sides,
@@ -192,7 +193,9 @@ LEMMA_B3: Statement = Statement(
         ),
         *_edges(_equivalence(True)),
     ),
-    typos=("The definition of K_M, and equation (3) after it, lack the logarithm of a cumulant generating function.",),
+    typos=(
+        ("The definition of $K_M$, and equation (3) after it, lack the logarithm of a cumulant generating function."),
+    ),
 )
 
 EQ7: Statement = Statement(
@@ -204,13 +207,14 @@ EQ7: Statement = Statement(
         "Appendix B.2",
         "(7)",
         note=(
-            "holds with and without the logarithm in K_M. With it K_M(0) = 0, so that for lambda < 1 the bound is "
-            "lambda K_M(1). The bound is linear between integers: in equation (5) it never beats the integers"
+            r"holds with and without the logarithm in $K_M$. With it $K_M(0) = 0$, so that for $\lambda < 1$ the "
+            r"bound is $\lambda K_M(1)$. The bound is linear between integers: in equation (5) it never beats the "
+            "integers"
         ),
     ),
     text=(
-        "For all lambda > 0: K_M(lambda) <= (1 - lambda + floor(lambda)) K_M(floor(lambda)) + (lambda - floor(lambda)) "
-        "K_M(ceil(lambda))."
+        r"For all $\lambda > 0$: $K_M(\lambda) \le (1 - \lambda + \lfloor\lambda\rfloor) K_M(\lfloor\lambda\rfloor) + "
+        r"(\lambda - \lfloor\lambda\rfloor) K_M(\lceil\lambda\rceil)$."
     ),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),

@@ -159,13 +159,15 @@ LEMMA_B1: Statement = Statement(
         PAPER,
         "Lemma B.1, Appendix B.1",
         note=(
-            "printed for any delta' > 0; from 1 on the claimed delta is at least 1, and above 1 epsilon-bar is not "
-            "real. Not tight: half the drift would be enough, since the mean loss is at most epsilon (e^epsilon - 1)/2"
+            r"printed for any $\delta' > 0$; from 1 on the claimed $\delta$ is at least 1, and above $1 "
+            r"\bar\varepsilon$ is not real. Not tight: half the drift would be enough, since the mean loss is at most "
+            r"$\varepsilon (e^\varepsilon - 1)/2$"
         ),
     ),
     text=(
-        "T adaptive (epsilon, delta)-DP mechanisms are together (epsilon-bar, T delta + delta')-DP for any delta' > 0, "
-        "where epsilon-bar = epsilon sqrt(2 T log(1/delta')) + T epsilon (e^epsilon - 1)."
+        r"$T$ adaptive $(\varepsilon, \delta)$-DP mechanisms are together $(\bar\varepsilon, T \delta + \delta')$-DP "
+        r"for any $\delta' > 0$, where $\bar\varepsilon = \varepsilon \sqrt{2 T \log(1/\delta')} + T \varepsilon "
+        r"(e^\varepsilon - 1)$."
     ),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     hypotheses=(
@@ -179,7 +181,7 @@ LEMMA_B1: Statement = Statement(
                 s.delta_prime > 0,
                 s.delta_prime <= 1,
             ),
-            "epsilon > 0, 0 <= delta <= 1, T >= 1 and 0 < delta' <= 1",
+            r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
         ),
     ),
     relation="==",
@@ -212,20 +214,20 @@ LEMMA_B2: Statement = Statement(
         "Lemma B.2, Appendix B.1",
         note=(
             "neighbours have the same number of records and differ in one. Printed 'DP w.r.t. a given dataset'; read: "
-            "for all data sets of m records. Exact: the threshold 1 attains it when all other records are 0. The "
+            "for all data sets of $m$ records. Exact: the threshold 1 attains it when all other records are 0. The "
             "sampled elements must be those in which the neighbours differ: see noble2022.theorem4.1.third-party, "
             "which samples users while neighbours differ in a record"
         ),
     ),
     text=(
-        "If M' is (epsilon, delta)-DP on m records, then M' on m of n records, drawn uniformly without replacement, is "
-        "(log(1 + q (e^epsilon - 1)), q delta)-DP, q = m/n."
+        r"If $M'$ is $(\varepsilon, \delta)$-DP on $m$ records, then $M'$ on $m$ of $n$ records, drawn uniformly "
+        r"without replacement, is $(\log(1 + q (e^\varepsilon - 1)), q \delta)$-DP, $q = m/n$."
     ),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     hypotheses=(
         Hypothesis(
             lambda s: (s["exp(epsilon)"] >= 1, s.delta >= 0, s.delta <= 1, s.m >= 1, s.m <= s.n),
-            "epsilon >= 0, 0 <= delta <= 1 and 1 <= m <= n",
+            r"$\varepsilon \ge 0$, $0 \le \delta \le 1$ and $1 \le m \le n$",
         ),
     ),
     relation="==",

@@ -78,7 +78,7 @@ def _largest(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return replace(found, true=found.true or None)
 
 
-_BUDGET = Symbol("rdp", "Renyi budget of order alpha", (0, 0), "positive", r"\epsilon_M(\alpha)")
+_BUDGET = Symbol("rdp", r"Renyi budget of order $\alpha$", (0, 0), "positive", r"\epsilon_M(\alpha)")
 
 
 def _conversion_sides(s: Symbols) -> Sides:
@@ -103,11 +103,15 @@ LEMMA_B4: Statement = Statement(
         PAPER,
         "Lemma B.4, Appendix B.2",
         note=(
-            "printed '(epsilon, alpha)-RDP'; Definition B.2 has the order first, and so it is read here. The best "
-            "conversion gives delta (1 - 1/alpha)^(alpha-1)/alpha instead of delta, about 1/(e alpha) of it"
+            r"printed '$(\varepsilon, \alpha)$-RDP'; Definition B.2 has the order first, and so it is read here. The "
+            r"best conversion gives $\delta (1 - 1/\alpha)^{\alpha-1}/\alpha$ instead of $\delta$, about $1/(e "
+            r"\alpha)$ of it"
         ),
     ),
-    text="If M is (alpha, eps)-RDP, then M is (eps + log(1/delta)/(alpha - 1), delta)-DP for any 0 < delta < 1.",
+    text=(
+        r"If $M$ is $(\alpha, \varepsilon)$-RDP, then $M$ is $(\varepsilon + \log(1/\delta)/(\alpha - 1), \delta)$-DP "
+        r"for any $0 < \delta < 1$."
+    ),
     symbols=(*symbols("epsilon"), _BUDGET, *symbols("delta", "alpha")),
     hypotheses=(ORDER, DELTA),
     relation="==",
@@ -128,12 +132,12 @@ LEMMA_B4: Statement = Statement(
         *checks("privacy", _converted, _OUTSIDE, "not-applicable"),
     ),
     typos=(
-        "The lemma prints '(epsilon, alpha)-RDP' where Definition B.2 has (alpha, epsilon)-RDP.",
+        r"The lemma prints '$(\varepsilon, \alpha)$-RDP' where Definition B.2 has $(\alpha, \varepsilon)$-RDP.",
         Typo(
-            "(epsilon, delta)-DP 'ensures that the absolute value of the privacy loss is bounded by epsilon with "
-            "probability at least (1 - delta)', in the words of Dwork and Roth (2014). Only the reverse holds. The "
-            "Gaussian mechanism with sigma_g = 1 is (1, 13/100)-DP, and its loss exceeds 1 with a probability above "
-            "30/100. Nothing in the paper uses the sentence.",
+            r"$(\varepsilon, \delta)$-DP 'ensures that the absolute value of the privacy loss is bounded by "
+            r"$\varepsilon$ with probability at least $(1 - \delta)$', in the words of Dwork and Roth (2014). Only "
+            r"the reverse holds. The Gaussian mechanism with $\sigma_g = 1$ is $(1, 13/100)$-DP, and its loss exceeds "
+            "1 with a probability above $30/100$. Nothing in the paper uses the sentence.",
             where="Appendix B.2, before equation (3)",
         ),
     ),

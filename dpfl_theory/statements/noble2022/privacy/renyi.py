@@ -113,8 +113,8 @@ def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim
 
 
 _BUDGETS = (
-    Symbol("rdp_1", "Renyi budget of M_1", (0, 0), "positive", r"\epsilon_1"),
-    Symbol("rdp_2", "Renyi budget of M_2", (0, 0), "positive", r"\epsilon_2"),
+    Symbol("rdp_1", "Renyi budget of $M_1$", (0, 0), "positive", r"\epsilon_1"),
+    Symbol("rdp_2", "Renyi budget of $M_2$", (0, 0), "positive", r"\epsilon_2"),
 )
 _EDGE = {"sigma_g": ["1"], "distance": "1", "relation": "=="}
 _GRID = {"sigma_g": ["0.5", "1", "7"], "alpha": ["1.1", "2", "3.5", "20"]}
@@ -136,13 +136,13 @@ LEMMA_B5: Statement = Statement(
         PAPER,
         "Lemma B.5, Appendix B.2",
         note=(
-            "holds when both outputs are seen, so when the last one is. M_2's budget must hold for every auxiliary "
+            "holds when both outputs are seen, so when the last one is. $M_2$'s budget must hold for every auxiliary "
             "input: noise that the input itself has revealed hides nothing"
         ),
     ),
     text=(
-        "If M_1 is (alpha, eps_1)-RDP and M_2, which takes M_1's output as auxiliary input, is (alpha, eps_2)-RDP, "
-        "then M_2 o M_1 is (alpha, eps_1 + eps_2)-RDP."
+        r"If $M_1$ is $(\alpha, \varepsilon_1)$-RDP and $M_2$, which takes $M_1$'s output as auxiliary input, is "
+        r"$(\alpha, \varepsilon_2)$-RDP, then $M_2 o M_1$ is $(\alpha, \varepsilon_1 + \varepsilon_2)$-RDP."
     ),
     symbols=(*symbols("rdp"), *_BUDGETS),
     hypotheses=(ORDER,),
@@ -164,7 +164,10 @@ LEMMA_B6: Statement = Statement(
     kind="lemma",
     title="Renyi budget of the Gaussian mechanism",
     source=Source(PAPER, "Lemma B.6, Appendix B.2", note="exact: attained where the answers differ by the sensitivity"),
-    text="If f has l2 sensitivity 1, f + N(0, sigma_g^2 I_d) is (alpha, alpha/(2 sigma_g^2))-RDP for any alpha > 1.",
+    text=(
+        r"If $f$ has l2 sensitivity 1, $f + N(0, \sigma_g^2 I_d)$ is $(\alpha, \alpha/(2 \sigma_g^2))$-RDP for any "
+        r"$\alpha > 1$."
+    ),
     symbols=symbols("rdp", "alpha", "sigma_g"),
     hypotheses=(ORDER, NOISE),
     sides=_gaussian_sides,

@@ -135,7 +135,7 @@ _FLOOR = Symbol(
 _CEILING = Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)")
 _REST = Symbol(
     "rest",
-    "the terms j = 3, ..., alpha",
+    r"the terms $j = 3, \dots, \alpha$",
     (0, 0),
     "nonnegative",
     r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}",
@@ -181,20 +181,21 @@ LEMMA_B7: Statement = Statement(
         "Lemma B.7, Appendix B.2",
         note=(
             "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
-            "noise: as sigma_g grows the bound tends to a positive number for alpha >= 3 (the paper says so in D.3.2) "
-            "while the truth falls like alpha q^2/(2 sigma_g^2). So at q = 0.2, sigma_g = 160, alpha = 8 it is 17 600 "
-            "times too large. The remark's O(alpha q^2/sigma_g^2) for the whole bound needs alpha q sigma_g^2 and "
-            "alpha/sigma_g^2 to be bounded"
+            r"noise: as $\sigma_g$ grows the bound tends to a positive number for $\alpha \ge 3$ (the paper says so "
+            r"in D.3.2) while the truth falls like $\alpha q^2/(2 \sigma_g^2)$. So at $q = 0.2$, $\sigma_g = 160$, "
+            r"$\alpha = 8$ it is 17 600 times too large. The remark's $O(\alpha q^2/\sigma_g^2)$ for the whole bound "
+            r"needs $\alpha q \sigma_g^2$ and $\alpha/\sigma_g^2$ to be bounded"
         ),
     ),
     text=(
-        "For whole alpha >= 2, 0 < q < 1 and sensitivity 1, G_f on a share q of the records is (alpha, eps')-RDP with "
-        "eps' <= 1/(alpha-1) log(1 + 2 q^2 binom(alpha, 2) min{2(e^(1/sigma_g^2) - 1), e^(1/sigma_g^2)} + "
-        "sum_{j=3}^alpha 2 q^j binom(alpha, j) e^(j(j-1)/2 sigma_g^2))."
+        r"For whole $\alpha \ge 2$, $0 < q < 1$ and sensitivity 1, $G_f$ on a share $q$ of the records is $(\alpha, "
+        r"\varepsilon')$-RDP with $\varepsilon' \le 1/(\alpha-1) \log(1 + 2 q^2 \operatorname{binom}(\alpha, 2) "
+        r"\min\{2(e^{1/\sigma_g^2} - 1), e^{1/\sigma_g^2}\} + \sum_{j=3}^\alpha 2 q^j \operatorname{binom}(\alpha, j) "
+        r"e^{j(j-1)/2 \sigma_g^2})$."
     ),
     symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
     hypotheses=(
-        Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), "alpha is a whole number of at least 2"),
+        Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), r"$\alpha$ is a whole number of at least 2"),
         RATE,
         NOISE,
     ),
@@ -221,11 +222,15 @@ EQ8: Statement = Statement(
         PAPER,
         "Appendix B.4",
         "(8)",
-        note="for alpha < 2 the first term is 0 times epsilon'(1), which Lemma B.7 does not define: taken as 0",
+        note=(
+            r"for $\alpha < 2$ the first term is 0 times $\varepsilon'(1)$, which Lemma B.7 does not define: taken as "
+            "0"
+        ),
     ),
     text=(
-        "For real alpha > 1, G'_f is (alpha, eps'')-RDP with eps'' <= (1 - alpha + floor(alpha)) (floor(alpha) - "
-        "1)/(alpha - 1) eps'(floor(alpha)) + (alpha - floor(alpha)) (ceil(alpha) - 1)/(alpha - 1) eps'(ceil(alpha))."
+        r"For real $\alpha > 1$, $G'_f$ is $(\alpha, \varepsilon'')$-RDP with $\varepsilon'' \le (1 - \alpha + "
+        r"\lfloor\alpha\rfloor) (\lfloor\alpha\rfloor - 1)/(\alpha - 1) \varepsilon'(\lfloor\alpha\rfloor) + (\alpha "
+        r"- \lfloor\alpha\rfloor) (\lceil\alpha\rceil - 1)/(\alpha - 1) \varepsilon'(\lceil\alpha\rceil)$."
     ),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
     hypotheses=(ORDER, RATE, NOISE),

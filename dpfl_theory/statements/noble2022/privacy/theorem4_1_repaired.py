@@ -73,7 +73,13 @@ def _sampled_moment(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
 _TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
 _TABLE = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
-_STEP = Symbol("rdp_step", "eps'' of equation (8) at sigma_g^2", (0, 0), "positive", r"\epsilon''(\alpha, \sigma_g^2)")
+_STEP = Symbol(
+    "rdp_step",
+    r"$\varepsilon''$ of equation (8) at $\sigma_g^2$",
+    (0, 0),
+    "positive",
+    r"\epsilon''(\alpha, \sigma_g^2)",
+)
 
 REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.third-party.repaired",
@@ -83,16 +89,17 @@ REPAIRED: Statement = Statement(
         PAPER,
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
         note=(
-            "repaired: without approximation only; warm-up rounds included in T, participation seen, local steps "
-            "composed as if seen, floor(lM)/M and floor(sR)/R for l and s. For DP-FedAvg with K = 1, floor(lM) "
-            "sigma_g^2 may replace sigma_g^2. Loose where Lemma B.7 is: for Table 1's sigma_g = 10, K = 1, T = 542 it "
-            "gives 4.56, where at most 0.44 is certified; for DP-FedAvg, with the cohort's noise, it gives 4.45, where "
-            "at most 0.18 is"
+            "repaired: without approximation only; warm-up rounds included in $T$, participation seen, local steps "
+            r"composed as if seen, $\lfloor lM\rfloor/M$ and $\lfloor sR\rfloor/R$ for $l$ and $s$. For DP-FedAvg "
+            r"with $K = 1$, $\lfloor lM\rfloor \sigma_g^2$ may replace $\sigma_g^2$. Loose where Lemma B.7 is: for "
+            r"Table 1's $\sigma_g = 10$, $K = 1$, $T = 542$ it gives 4.56, where at most 0.44 is certified; for "
+            "DP-FedAvg, with the cohort's noise, it gives 4.45, where at most 0.18 is"
         ),
     ),
     text=(
-        "For every alpha > 1, T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards a third party with "
-        "epsilon = [T log(1 - l + l e^((alpha-1) K eps''(alpha, sigma_g^2))) + log(1/delta)]/(alpha - 1)."
+        r"For every $\alpha > 1$, $T$ rounds of DP-SCAFFOLD or DP-FedAvg are $(\varepsilon, \delta)$-DP towards a "
+        r"third party with $\varepsilon = [T \log(1 - l + l e^{(\alpha-1) K \varepsilon''(\alpha, \sigma_g^2)}) + "
+        r"\log(1/\delta)]/(\alpha - 1)$."
     ),
     symbols=(*symbols("epsilon", "T", "l", "alpha", "K"), _STEP, *symbols("delta", "M", "R", "s", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),

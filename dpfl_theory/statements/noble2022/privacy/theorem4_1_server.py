@@ -106,9 +106,13 @@ _POINTS = {
     ]
 }
 _SMALL_NOISE = {"M": 2, "l": 0.5, "K": 1, "T": 8192, "R": 4096, "s": 1 / 4096, "epsilon": 0.5, "delta": 1e-6}
-_SHARE = Symbol("x", "share of delta that goes into the conversion", (0, 0), "probability", "x")
+_SHARE = Symbol("x", r"share of $\delta$ that goes into the conversion", (0, 0), "probability", "x")
 _EACH = Symbol(
-    "epsilon_a", "K eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)", (0, 0), "positive", r"\epsilon_a"
+    "epsilon_a",
+    r"$K \varepsilon''(\alpha, \sigma_g^2) + \log(T/(x \delta))/(\alpha - 1)$",
+    (0, 0),
+    "positive",
+    r"\epsilon_a",
 )
 
 SERVER: Statement = Statement(
@@ -119,14 +123,15 @@ SERVER: Statement = Statement(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
         note=(
-            "T counts the warm-up's rounds too. Without "
-            "approximation the server's problem is not printed; it is Step 3's without l and lM"
+            "$T$ counts the warm-up's rounds too. Without approximation the server's problem is not printed; it is "
+            "Step 3's without $l$ and $lM$"
         ),
     ),
     text=(
-        "Under Assumption 1 (s = o(1), epsilon < 1, sigma_g = Omega(s sqrt(K/log(2Tl/delta)))) set sigma_g = Omega(s "
-        "sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M))): then DP-SCAFFOLD and DP-FedAvg are (O(eps_s), "
-        "delta_s)-DP towards the server, eps_s = epsilon sqrt(M/l) and delta_s = delta/2 (1/l + 1)."
+        r"Under Assumption 1 $(s = o(1), \varepsilon < 1, \sigma_g = \Omega(s \sqrt{K/\log(2Tl/\delta)}))$ set "
+        r"$\sigma_g = \Omega(s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M}))$: then "
+        r"DP-SCAFFOLD and DP-FedAvg are $(O(\varepsilon_s), \delta_s)$-DP towards the server, $\varepsilon_s = "
+        r"\varepsilon \sqrt{M/l}$ and $\delta_s = \delta/2 (1/l + 1)$."
     ),
     reading=order.READING,
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
@@ -166,22 +171,23 @@ SERVER: Statement = Statement(
         grade="false",
         effect=Effect(
             0.0,
-            "Nothing changes at the paper's settings: for the 25 runs of Table 1 the certified epsilon towards the "
-            "server is 0.03 to 0.07 times epsilon_s with the constant 1.",
+            r"Nothing changes at the paper's settings: for the 25 runs of Table 1 the certified $\varepsilon$ towards "
+            r"the server is 0.03 to 0.07 times $\varepsilon_s$ with the constant 1.",
         ),
         printed=(
-            "sigma_g of the order s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)) gives (O(epsilon "
-            "sqrt(M/l)), delta/2 (1/l + 1))-DP towards the server."
+            r"$\sigma_g$ of the order $s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M})$ gives "
+            r"$(O(\varepsilon \sqrt{M/l}), \delta/2 (1/l + 1))$-DP towards the server."
         ),
         corrected=(
-            "No constants exist, even where sigma_g does not tend to 0. The formula without approximation holds, for "
-            "both algorithms."
+            r"No constants exist, even where $\sigma_g$ does not tend to 0. The formula without approximation holds, "
+            "for both algorithms."
         ),
         counterexample=(
-            "u = v = 1, M = 2, l = 1/2, K = 1, epsilon = 0.5, so that eps_s = 1. At fixed delta = 1e-6 and T = 2/s "
-            "sigma_g tends to 0 with s: R = 1/s = 4096, T = 8192: sigma_g = 0.402, and the true epsilon is at least "
-            "6.01. One round, sigma_g = 1, R = 1/s = "
-            "15, 70, 231, delta = 1e-6, 1e-30, 1e-100: the true epsilon at delta_s = (3/2) delta is 1.53, 7.02, 15.87"
+            r"$u = v = 1$, $M = 2$, $l = 1/2$, $K = 1$, $\varepsilon = 0.5$, so that $\varepsilon_s = 1$. At fixed "
+            r"$\delta = 10^{-6}$ and $T = 2/s \sigma_g$ tends to 0 with $s$: $R = 1/s = 4096$, $T = 8192$: $\sigma_g "
+            r"= 0.402$, and the true $\varepsilon$ is at least 6.01. One round, $\sigma_g = 1$, $R = 1/s = 15$, 70, "
+            r"231, $\delta = 10^{-6}$, 1e-30, 1e-100: the true $\varepsilon$ at $\delta_s = (3/2) \delta$ is 1.53, "
+            "7.02, 15.87"
         ),
         repaired="noble2022.theorem4.1.server.repaired",
         survives=order.SURVIVES,
@@ -194,8 +200,8 @@ SERVER: Statement = Statement(
         "noble2022.eq8",
     ),
     typos=(
-        "The appendix has log(2T/delta) in the server's problem, while delta_s belongs to delta' = delta/(2Tl), that "
-        "is to log(2Tl/delta).",
+        r"The appendix has $\log(2T/\delta)$ in the server's problem, while $\delta_s$ belongs to $\delta' = "
+        r"\delta/(2Tl)$, that is to $\log(2Tl/\delta)$.",
     ),
 )
 
@@ -213,9 +219,10 @@ REPAIRED: Statement = Statement(
         ),
     ),
     text=(
-        "For every alpha > 1 and x in (0, 1), T rounds of DP-SCAFFOLD or DP-FedAvg are (epsilon, delta)-DP towards the "
-        "server with epsilon = eps_a sqrt(2T log(1/((1-x) delta))) + T eps_a (e^eps_a - 1). Here eps_a = K "
-        "eps''(alpha, sigma_g^2) + log(T/(x delta))/(alpha - 1)."
+        r"For every $\alpha > 1$ and $x$ in (0, 1), $T$ rounds of DP-SCAFFOLD or DP-FedAvg are $(\varepsilon, "
+        r"\delta)$-DP towards the server with $\varepsilon = \varepsilon_a \sqrt{2T \log(1/((1-x) \delta))} + T "
+        r"\varepsilon_a (e^{\varepsilon_a} - 1)$. Here $\varepsilon_a = K \varepsilon''(\alpha, \sigma_g^2) + "
+        r"\log(T/(x \delta))/(\alpha - 1)$."
     ),
     symbols=(*symbols("epsilon_s", "T", "delta"), _EACH, _SHARE, *symbols("M", "R", "l", "s", "K", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),

@@ -169,29 +169,29 @@ def _same_as_theorem_c2(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 
 SMALL = Hypothesis(
     lambda s: (s.delta > 0, s.delta <= sp.Rational(1, 2), s.T * s.l / s.delta >= 2),
-    "delta <= 1/2 and T l/delta >= 2, so that log(2 y) <= 2 log(y) for both logarithms",
+    r"$\delta \le 1/2$ and $T l/\delta \ge 2$, so that $\log(2 y) \le 2 \log(y)$ for both logarithms",
 )
 _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
 _SYMBOLS = (*noble.symbols(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
 _NOTE = (
-    "O hides a constant c: c = 102 (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed output "
-    "over x^1, ..., x^T. 'There exist step sizes and weights' is entered with equal weights over the iterates that the "
-    "rounds start from; their mean excess bounds that of the averaged output. The step sizes are those of the repaired "
-    "Theorems C.1 and C.2. Step sizes of 0 are allowed, so that D_0 = 0, where the right side may be 0, refutes "
-    "nothing. The meaning of epsilon depends on Theorem 4.1; the inequality does not"
+    "$O$ hides a constant $c$: $c = 102$ (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed "
+    r"output over $x^1, \dots, x^T$. 'There exist step sizes and weights' is entered with equal weights over the "
+    "iterates that the rounds start from; their mean excess bounds that of the averaged output. The step sizes are "
+    "those of the repaired Theorems C.1 and C.2. Step sizes of 0 are allowed, so that $D_0 = 0$, where the right side "
+    r"may be 0, refutes nothing. The meaning of $\varepsilon$ depends on Theorem 4.1; the inequality does not"
 )
 _READING = (
-    "delta is at most 1/2 and at most Tl/2: the bound is asymptotic, 'with numerical constants omitted' (Appendix "
-    "C.2), and all experiments have delta = 1/(MR); so read the theorem holds, with the constant {}."
+    r"$\delta$ is at most $1/2$ and at most $Tl/2$: the bound is asymptotic, 'with numerical constants omitted' "
+    r"(Appendix C.2), and all experiments have $\delta = 1/(MR)$; so read the theorem holds, with the constant {}."
 )
-_SLIPS = ("The averaged output is over x^1, ..., x^T; the proofs bound x^0, ..., x^{T-1}.",)
+_SLIPS = (r"The averaged output is over $x^1, \dots, x^T$; the proofs bound $x^0, \dots, x^{T-1}$.",)
 
 
 def _remark(name: str) -> Remark:
     return Remark(
-        "If the bound is claimed for every delta in (0, 1) with Tl >= delta, no constant serves: as delta tends to 1, "
-        "or Tl/delta to 1, its logarithms tend to 0 and those of sigma_g* do not.",
+        r"If the bound is claimed for every $\delta$ in (0, 1) with $Tl \ge \delta$, no constant serves: as $\delta$ "
+        r"tends to 1, or $Tl$/$\delta$ to 1, its logarithms tend to 0 and those of $\sigma_g^*$ do not.",
         shown_by=f"noble2022.theorem4.2.{name}.every-delta",
     )
 
@@ -207,17 +207,17 @@ SCAFFOLD: Statement = Statement(
     source=Source(
         noble.PAPER,
         "Theorem 4.2, Section 4.2",
-        note=f"{_NOTE}. The mean over T + 1 rounds counts the warm one, which the second term takes back",
+        note=f"{_NOTE}. The mean over $T + 1$ rounds counts the warm one, which the second term takes back",
         provenance="restored",
         restoration=(
-            "the display is missing in the copy that was read. It is Theorem C.1 (2) at sigma_g*, as Appendix C.2 says "
-            "in words; the logarithms without factors 2 and the order of the terms are taken from the display for "
-            "DP-FedAvg, which is a judgement"
+            r"the display is missing in the copy that was read. It is Theorem C.1 (2) at $\sigma_g^*$, as Appendix "
+            "C.2 says in words; the logarithms without factors 2 and the order of the terms are taken from the "
+            "display for DP-FedAvg, which is a judgement"
         ),
     ),
     text=(
-        "DP-SCAFFOLD-warm with convex nu-smooth F_i and sigma_g = sigma_g* has step sizes and weights with which the "
-        "excess satisfies the bound, whatever the heterogeneity."
+        r"DP-SCAFFOLD-warm with convex $\nu$-smooth $F_i$ and $\sigma_g = \sigma_g^*$ has step sizes and weights with "
+        "which the excess satisfies the bound, whatever the heterogeneity."
     ),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
@@ -234,7 +234,7 @@ SCAFFOLD: Statement = Statement(
     ),
     smoke=("exponent of T where the term 'start' leads",),
     remark=_remark("scaffold"),
-    reading=_READING.format("102 (twice as much for the output over x^1, ..., x^T)"),
+    reading=_READING.format(r"102 (twice as much for the output over $x^1, \dots, x^T$)"),
     uses=(
         "noble2022.theorem4.1.third-party",
         "noble2022.theorem4.1.server",
@@ -244,8 +244,8 @@ SCAFFOLD: Statement = Statement(
     ),
     typos=(
         *_SLIPS,
-        "Appendix C.2 prints Sigma_g(C) = 2 C d sqrt(2 lTK ...)/(epsilon R sqrt(M)) at sigma_g*, with d where its own "
-        "definition has sqrt(d).",
+        r"Appendix C.2 prints $\Sigma_g(C) = 2 C d \sqrt{2 lTK \dots}/(\varepsilon R \sqrt{M})$ at $\sigma_g^*$, with "
+        r"$d$ where its own definition has $\sqrt{d}$.",
     ),
 )
 
@@ -255,8 +255,8 @@ FEDAVG: Statement = Statement(
     title="DP-FedAvg at the private noise scale: convex",
     source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", note=_NOTE),
     text=(
-        "DP-FedAvg with convex nu-smooth F_i of dissimilarity (G, B) and sigma_g = sigma_g* has step sizes and "
-        "weights with which the excess satisfies the bound."
+        r"DP-FedAvg with convex $\nu$-smooth $F_i$ of dissimilarity ($G$, $B$) and $\sigma_g = \sigma_g^*$ has step "
+        "sizes and weights with which the excess satisfies the bound."
     ),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
@@ -273,7 +273,7 @@ FEDAVG: Statement = Statement(
         *rates.checks("fedavg"),
     ),
     remark=_remark("fedavg"),
-    reading=_READING.format("12 (twice as much for the output over x^1, ..., x^T)"),
+    reading=_READING.format(r"12 (twice as much for the output over $x^1, \dots, x^T$)"),
     uses=(
         "noble2022.theorem4.1.third-party",
         "noble2022.theorem4.1.server",

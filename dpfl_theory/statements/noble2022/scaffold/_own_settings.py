@@ -30,20 +30,21 @@ SETTINGS: dict[str, dict[str, Any]] = {
 """Section 5 and Appendix D.3; Figures 9 and 10 only draw their T. eta_g = 1 in all of them."""
 PART = "It decides the requirements of the conditions at the paper's own settings, and not whether the bound holds."
 STEPS = (
-    "The experiments run with eta_g = 1, where the theorem asks for sqrt(lM): 2.2 to 4.5 in Section 5, and 1.8 to 3.5 "
-    "in Figures 9 and 10 of Appendix D.3.3"
+    r"The experiments run with $\eta_g = 1$, where the theorem asks for $\sqrt{lM}$: 2.2 to 4.5 in Section 5, and 1.8 "
+    "to 3.5 in Figures 9 and 10 of Appendix D.3.3"
 )
 ROUNDS = (
-    "T >= 108/l is 540 rounds at l = 0.2 and 2160 at l = 0.05, whatever nu and mu: none of the paper's convex runs "
-    "whose T is printed has them (400 in Figures 1 and 2, 72 to 546 in Tables 1 and 4), although their "
+    r"$T \ge 108/l$ is 540 rounds at $l = 0.2$ and 2160 at $l = 0.05$, whatever $\nu$ and $\mu$: none of the paper's "
+    "convex runs whose $T$ is printed has them (400 in Figures 1 and 2, 72 to 546 in Tables 1 and 4), although their "
     "l2-regularisation makes them strongly convex"
 )
 """Requirements of the theorem that the experiments do not meet, for notes: neither is a misprint."""
 SLIPS = (
     Typo(
-        "C is set to the median of the unclipped gradients' norms: the longer half of them is clipped then, so that "
-        "Assumption 3.3, under which all three parts are stated, does not hold in runs with that C. Such a C depends "
-        "on the data, which Theorem 4.1, with its constant C, does not cover (the appendix neglects that leak).",
+        "$C$ is set to the median of the unclipped gradients' norms: the longer half of them is clipped then, so that "
+        "Assumption 3.3, under which all three parts are stated, does not hold in runs with that $C$. Such a $C$ "
+        "depends on the data, which Theorem 4.1, with its constant $C$, does not cover (the appendix neglects that "
+        "leak).",
         where="Appendix D.1",
     ),
     Typo(
@@ -51,15 +52,15 @@ SLIPS = (
         where="Appendix D.3.3",
     ),
     Typo(
-        "B_i is drawn from N(0, nu Id) in the copy at hand; beta, the parameter of the data's heterogeneity, is "
-        "meant, as in the authors' published data/Logistic/data_generator.py.",
+        r"$B_i$ is drawn from $N(0, \nu Id)$ in the copy at hand; $\beta$, the parameter of the data's heterogeneity, "
+        "is meant, as in the authors' published data/Logistic/data_generator.py.",
         where="Appendix D.2",
     ),
     Typo(
-        "As Appendix D.2 and the published generator have the synthetic data, alpha does not control the "
-        "heterogeneity of the users' models: W_i and b_i are standard normal times sqrt(1 + alpha), independent over "
-        "users. The generator takes the largest logit as the label. A common factor does not change it, so that the "
-        "data have one distribution for all alpha (see the validation of Figure 5).",
+        r"As Appendix D.2 and the published generator have the synthetic data, $\alpha$ does not control the "
+        r"heterogeneity of the users' models: $W_i$ and $b_i$ are standard normal times $\sqrt{1 + \alpha}$, "
+        "independent over users. The generator takes the largest logit as the label. A common factor does not change "
+        r"it, so that the data have one distribution for all $\alpha$ (see the validation of Figure 5).",
         where="Appendix D.2, and Appendix D.3.1 on Figure 5",
     ),
 )

@@ -32,7 +32,7 @@ __all__ = [
 
 LONG_ENOUGH = Hypothesis(
     lambda s: s.T >= sp.Max(108 / s.l, 48 * s.nu / (s.mu * s.l ** sp.Rational(2, 3))),
-    "T >= max(108/l, 48 nu/(mu l^(2/3)))",
+    r"$T \ge \max(108/l, 48 \nu/(\mu l^{2/3}))$",
 )
 
 

@@ -23,7 +23,7 @@ _ERROR = Expected(
     (("scaffold-gradient-error", 1),),
     (2, -2),
     r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
-    "squared length of H~_i^k(y) - grad F_i(y)",
+    r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$",
     "end",
 )
 _WHERE = "Lemma C.1, Appendix C.1"
@@ -156,7 +156,7 @@ def _worst(*sizes: tuple[int, int]) -> tuple[Check, ...]:
 
 RECORDS = Hypothesis(
     lambda s: (s.s > 0, s.s <= 1, s.s * s.R >= 1, whole(s.s * s.R)),
-    "sR is a whole number of records: Algorithm 1 draws floor(sR) of them and divides by sR",
+    r"$sR$ is a whole number of records: Algorithm 1 draws $\lfloor sR\rfloor$ of them and divides by $sR$",
     rounding=noble.SLACK,
 )
 _RECORDS = {"R": [1, 2, 3, 5, 6], "d": [1, 2, 5], "sigma_g": ["0", "1/2", "40"], "seed": 4}
@@ -174,14 +174,14 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         _WHERE,
         note=(
-            "the display is the second part, the first is E[H~ | y] = grad F_i(y); sR is read as a whole number, "
-            "drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). The "
-            "worst cases are over R vectors: at one point the gradients of smooth records may be any"
+            r"the display is the second part, the first is $E[\tilde H | y] = \nabla F_i(y)$; $sR$ is read as a whole "
+            "number, drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). "
+            "The worst cases are over $R$ vectors: at one point the gradients of smooth records may be any"
         ),
     ),
     text=(
-        "If no gradient is clipped, the mean of sR records' gradients plus the noise is an unbiased gradient of F_i, "
-        "and its variance satisfies the bound."
+        "If no gradient is clipped, the mean of $sR$ records' gradients plus the noise is an unbiased gradient of "
+        "$F_i$, and its variance satisfies the bound."
     ),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
@@ -199,13 +199,14 @@ LEMMA: Statement = Statement(
     ),
     smoke=("last local step, all records, 50 dimensions",),
     typos=(
-        "The text before the lemma says that N(0, I_d) has variance 2d; it has d, so that Sigma_g^2 is twice the "
-        "noise's second moment and the bounds hold with slack.",
-        "Algorithm 1 draws floor(sR) records and divides by sR: where sR is no whole number the mean is "
-        "floor(sR)/(sR) grad F_i and part 1 fails (R = 3 and s = 1/2 give 2/3 of the gradient). In the paper's "
-        "experiments sR is whole throughout (s = 0.05, 0.1 or 0.2 of 4000, 2000 or 800 training records; also of all "
-        "5000, 2500 or 1000).",
-        "The line before the lemma writes E[H~_i(x)] = H_i(x), which holds given the drawn records S_i only.",
+        r"The text before the lemma says that $N(0, I_d)$ has variance $2d$; it has $d$, so that $\Sigma_g^2$ is "
+        "twice the noise's second moment and the bounds hold with slack.",
+        r"Algorithm 1 draws $\lfloor sR\rfloor$ records and divides by $sR$: where $sR$ is no whole number the mean "
+        r"is $\lfloor sR\rfloor/(sR) \nabla F_i$ and part 1 fails ($R = 3$ and $s = 1/2$ give $2/3$ of the gradient). "
+        "In the paper's experiments $sR$ is whole throughout ($s = 0.05$, 0.1 or 0.2 of 4000, 2000 or 800 training "
+        "records; also of all 5000, 2500 or 1000).",
+        r"The line before the lemma writes $E[\tilde H_i(x)] = H_i(x)$, which holds given the drawn records $S_i$ "
+        "only.",
     ),
 )
 
@@ -216,12 +217,12 @@ SHARPENED: Statement = Statement(
     source=Source(
         noble.PAPER,
         _WHERE,
-        note="derived: varsigma^2 the records' variance at y; both sides are equal, so nothing is lost",
+        note=r"derived: $\varsigma^2$ the records' variance at $y$; both sides are equal, so nothing is lost",
     ),
     text=(
-        "Take R >= 2 records with variance varsigma^2 at y, sR of them drawn without replacement and never clipped. "
-        "Then the variance is at most (and equal to) the right side: half of the noise term, and less sampling noise "
-        "as s grows."
+        r"Take $R \ge 2$ records with variance $\varsigma^2$ at $y$, $sR$ of them drawn without replacement and never "
+        "clipped. Then the variance is at most (and equal to) the right side: half of the noise term, and less "
+        "sampling noise as $s$ grows."
     ),
     symbols=LEMMA.symbols,
     expectations=LEMMA.expectations,

@@ -18,9 +18,9 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.symbolic import equal
 
 _SLOPE = Expected(
-    "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of F"
+    "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of $F$"
 )
-_GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}(F(x) - F^*)", "excess of F")
+_GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}(F(x) - F^*)", "excess of $F$")
 _WHERE = "Lemma C.2, Appendix C.1"
 
 
@@ -121,13 +121,13 @@ def _worst(kind: str) -> tuple[Check, ...]:
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.2",
     kind="lemma",
-    title="Gradient of F by its excess (Nesterov)",
+    title="Gradient of $F$ by its excess (Nesterov)",
     source=Source(
         noble.PAPER,
         _WHERE,
-        note="F* = F(x*); stated for every x, so for the mean over any x too; quadratics attain it",
+        note="$F^* = F(x^*)$; stated for every $x$, so for the mean over any $x$ too; quadratics attain it",
     ),
-    text="If every F_i is convex and nu-smooth and x* minimises F, then the bound holds at every x.",
+    text=r"If every $F_i$ is convex and $\nu$-smooth and $x^*$ minimises $F$, then the bound holds at every $x$.",
     symbols=noble.symbols("nu"),
     expectations=(_SLOPE, _GAP),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
@@ -151,16 +151,19 @@ LEMMA: Statement = Statement(
 SHARPENED: Statement = replace(
     LEMMA,
     id="noble2022.lemmaC.2.sharpened",
-    title="Gradient of F by its excess, without convexity",
+    title="Gradient of $F$ by its excess, without convexity",
     source=Source(
         noble.PAPER,
         _WHERE,
         note=(
-            "derived: F itself is nu-smooth, and F(x*) <= F(x - grad F(x)/nu) <= F(x) - ||grad F(x)||^2/(2 nu). The "
-            "paper's way through (1/M) sum_i ||grad F_i(x) - grad F_i(x*)||^2 needs convex F_i"
+            r"derived: $F$ itself is $\nu$-smooth, and $F(x^*) \le F(x - \nabla F(x)/\nu) \le F(x) - \|\nabla "
+            r"F(x)\|^2/(2 \nu)$. The paper's way through $(1/M) \sum_i \|\nabla F_i(x) - \nabla F_i(x^*)\|^2$ needs "
+            "convex $F_i$"
         ),
     ),
-    text="If every F_i is nu-smooth, convex or not, and x* minimises F, then the bound holds at every x.",
+    text=(
+        r"If every $F_i$ is $\nu$-smooth, convex or not, and $x^*$ minimises $F$, then the bound holds at every $x$."
+    ),
     hypotheses=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
     typos=(),
     checks=(
@@ -171,8 +174,8 @@ SHARPENED: Statement = replace(
     expectations=(),
     symbols=(
         *noble.symbols("nu"),
-        Symbol("slope", "||grad F(x)||^2", (2, -2), "nonnegative", r"\|\nabla F(x)\|^2"),
-        Symbol("gap", "F(x) - F(x*)", (1, 0), "nonnegative", r"(F(x) - F^*)"),
+        Symbol("slope", r"$\|\nabla F(x)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x)\|^2"),
+        Symbol("gap", "$F(x) - F(x^*)$", (1, 0), "nonnegative", r"(F(x) - F^*)"),
     ),
 )
 

@@ -22,7 +22,7 @@ _SUM = Expected(
     (("scaffold-gradient-sum", 1),),
     (2, -2),
     r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
-    "||A_1 + ... + A_n||^2; a run's A_i are a user's noisy gradients H~(y^0), ..., H~(y^{K-1})",
+    r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, \tilde H(y^{K-1})$",
     "end",
 )
 _MEANS = Expected(
@@ -30,7 +30,7 @@ _MEANS = Expected(
     (("scaffold-true-gradient-sum", 1),),
     (2, -2),
     r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
-    "||a_1 + ... + a_n||^2; a run's a_i are the gradients at y^0, ..., y^{K-1}",
+    r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
     "end",
 )
 _PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, which has its own checks"
@@ -169,15 +169,16 @@ LEMMA: Statement = Statement(
         noble.PAPER,
         "Lemma C.3, Appendix C.1",
         note=(
-            "the display is part 2, read more kindly than it is printed: with an expectation around ||sum a_i||^2, "
-            "since conditional means are random; as printed, without it, part 2 fails; "
-            "part 1 is E||sum A_i||^2 <= ||sum a_i||^2 + n^2 sigma_A^2, which equal errors attain; in part 2 the "
-            "smallest factor is 1 + sqrt((n - 1)/n), and 1 where the a_i are fixed"
+            r"the display is part 2, read more kindly than it is printed: with an expectation around $\|\sum "
+            r"a_i\|^2$, since conditional means are random; as printed, without it, part 2 fails; part 1 is $E\|\sum "
+            r"A_i\|^2 \le \|\sum a_i\|^2 + n^2 \sigma_A^2$, which equal errors attain; in part 2 the smallest factor "
+            r"is $1 + \sqrt{(n - 1)/n}$, and 1 where the $a_i$ are fixed"
         ),
     ),
     text=(
-        "(1) Random vectors with means a_i and variances of at most sigma_A^2 satisfy E||sum A_i||^2 <= ||sum a_i||^2 "
-        "+ n^2 sigma_A^2, dependent or not. (2) If a_i is the mean of A_i given A_1, ..., A_{i-1}, the displayed bound."
+        r"(1) Random vectors with means $a_i$ and variances of at most $\sigma_A^2$ satisfy $E\|\sum A_i\|^2 \le "
+        r"\|\sum a_i\|^2 + n^2 \sigma_A^2$, dependent or not. (2) If $a_i$ is the mean of $A_i$ given $A_1, \dots, "
+        "A_{i-1}$, the displayed bound."
     ),
     symbols=(_COUNT, _DEVIATION),
     expectations=(_SUM, _MEANS),
@@ -203,9 +204,9 @@ LEMMA: Statement = Statement(
         *runs.checks(_eta, runs=runs.SUMS, label="part 2"),
     ),
     typos=(
-        "Part 2 prints ||sum a_i||^2 without an expectation, although a_i = E[A_i | A_{i-1}, ..., A_1] is random; "
-        "without one the bound can fail: A_1 = -1, 0 or 1 with probability 1/4, 1/2, 1/4 and A_2 = a_2 = 9 A_1 have "
-        "E(A_1 + A_2)^2 = 50, but 2 a_2^2 + 4 sigma_A^2 = 2 where A_1 = 0.",
+        r"Part 2 prints $\|\sum a_i\|^2$ without an expectation, although $a_i = E[A_i | A_{i-1}, \dots, A_1]$ is "
+        "random; without one the bound can fail: $A_1 = -1$, 0 or 1 with probability $1/4$, $1/2$, $1/4$ and $A_2 = "
+        r"a_2 = 9 A_1$ have $E(A_1 + A_2)^2 = 50$, but $2 a_2^2 + 4 \sigma_A^2 = 2$ where $A_1 = 0$.",
     ),
 )
 

@@ -77,7 +77,7 @@ def _longest(values: Mapping[str, float]) -> float:
 
 
 _EXPONENT = Hypothesis(lambda s: (s.alpha >= sp.Rational(1, 2), s.alpha <= 1))
-_STEP_ALPHA = Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), "eta~ <= l^alpha/(24 nu)")
+_STEP_ALPHA = Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), r"$\tilde\eta \le l^\alpha/(24 \nu)$")
 C5: Statement = Statement(
     id="noble2022.lemmaC.5",
     kind="lemma",
@@ -88,8 +88,8 @@ C5: Statement = Statement(
         note=f"the paper gives no proof; the constants are loose; {noble.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
-        "If every F_i is convex and nu-smooth, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
-        "satisfies the bound."
+        r"If every $F_i$ is convex and $\nu$-smooth, $1/2 \le \alpha \le 1$ and $\tilde\eta \le l^\alpha/(24 \nu)$, "
+        "then every round satisfies the bound."
     ),
     **runs.symbols(steps.symbols("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
     hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
@@ -108,11 +108,13 @@ C5_SHARPENED: Statement = replace(
     id="noble2022.lemmaC.5.sharpened",
     title="Lag of the control variates, without convexity",
     source=Source(
-        noble.PAPER, "Lemma C.5, Appendix C.3", note="derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it"
+        noble.PAPER,
+        "Lemma C.5, Appendix C.3",
+        note=(r"derived: by $\|\nabla F\|^2$, convex or not, as Lemma C.9 needs it"),
     ),
     text=(
-        "If every F_i is nu-smooth, convex or not, 1/2 <= alpha <= 1 and eta~ <= l^alpha/(24 nu), then every round "
-        "satisfies the bound."
+        r"If every $F_i$ is $\nu$-smooth, convex or not, $1/2 \le \alpha \le 1$ and $\tilde\eta \le l^\alpha/(24 "
+        r"\nu)$, then every round satisfies the bound."
     ),
     **runs.symbols(steps.symbols("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
     hypotheses=(*steps.BASE, _EXPONENT, _STEP_ALPHA),

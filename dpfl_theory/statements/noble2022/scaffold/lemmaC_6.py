@@ -34,7 +34,9 @@ def _c6_sides(s: Symbols) -> Sides:
     )
 
 
-_C6_STEP = Hypothesis(lambda s: s.eta <= 1 / (24 * s.nu), "eta_l <= 1/(24 nu K eta_g), that is eta~ <= 1/(24 nu)")
+_C6_STEP = Hypothesis(
+    lambda s: s.eta <= 1 / (24 * s.nu), (r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$")
+)
 _C6_SYMBOLS = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 
 
@@ -69,8 +71,8 @@ C6: Statement = Statement(
         note=f"the paper gives no proof; the constants are loose; {noble.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
-        "If every F_i is convex and nu-smooth, eta_g >= 1 and eta_l <= 1/(24 nu K eta_g), then every round satisfies "
-        "the bound."
+        r"If every $F_i$ is convex and $\nu$-smooth, $\eta_g \ge 1$ and $\eta_l \le 1/(24 \nu K \eta_g)$, then every "
+        "round satisfies the bound."
     ),
     **runs.symbols(steps.symbols("gap", *_C6_SYMBOLS), "drift"),
     hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
@@ -92,14 +94,14 @@ C6_SHARPENED: Statement = replace(
         noble.PAPER,
         "Lemma C.6, Appendix C.3",
         note=(
-            "derived: by ||grad F||^2, convex or not, as Lemma C.9 needs it. Where the drift is by itself, the lag has "
-            "the factor 48/529 for 1, the gradient 1/529 for 1/40, the noise 72/529 for 3/20; as in print, eta~ nu <= "
-            "1/24 replaces powers beyond those shown"
+            r"derived: by $\|\nabla F\|^2$, convex or not, as Lemma C.9 needs it. Where the drift is by itself, the "
+            "lag has the factor $48/529$ for 1, the gradient $1/529$ for $1/40$, the noise $72/529$ for $3/20$; as in "
+            r"print, $\tilde\eta \nu \le 1/24$ replaces powers beyond those shown"
         ),
     ),
     text=(
-        "If every F_i is nu-smooth, convex or not, eta_g >= 1 and eta~ <= 1/(24 nu), then every round satisfies the "
-        "bound."
+        r"If every $F_i$ is $\nu$-smooth, convex or not, $\eta_g \ge 1$ and $\tilde\eta \le 1/(24 \nu)$, then every "
+        "round satisfies the bound."
     ),
     **runs.symbols(steps.symbols("slope", *_C6_SYMBOLS), "drift"),
     hypotheses=(*steps.BASE, noble.GLOBAL, _C6_STEP),

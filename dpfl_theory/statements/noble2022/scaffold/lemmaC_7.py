@@ -25,7 +25,7 @@ Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
 PRINTED: Constants = (Fraction(1, 2), Fraction(10), Fraction(10))
 SHARP: Constants = (Fraction(3, 2), Fraction(5), Fraction(1))
-_MU = replace(noble.SYMBOLS["mu"], meaning="convexity constant of every F_i, 0 if convex only", domain="nonnegative")
+_MU = replace(noble.SYMBOLS["mu"], meaning="convexity constant of every $F_i$, 0 if convex only", domain="nonnegative")
 
 
 def largest_step(share: Fraction, mu: Fraction) -> Fraction:
@@ -134,7 +134,7 @@ def _rounds_add_up(per_round: Fraction) -> Callable[[Statement, Mapping[str, Any
 
 STEP = Hypothesis(
     lambda s: (s.eta <= step_limit_symbolic(s), 54 * s.mu * s.eta <= s.l),
-    "eta_l <= min(l^(2/3)/(24 K eta_g nu), l/(54 mu K eta_g)), the second only if mu > 0",
+    r"$\eta_l \le \min(l^{2/3}/(24 K \eta_g \nu), l/(54 \mu K \eta_g))$, the second only if $\mu > 0$",
     partial=("mu",),
 )
 
@@ -194,11 +194,11 @@ LEMMA: Statement = Statement(
     source=Source(
         noble.PAPER,
         "Lemma C.7, Appendix C.3",
-        note=f"F_i convex, by the section's title; mu = 0 allowed; {noble.WHOLE_NOTE}; {runs.NOTE}",
+        note=rf"$F_i$ convex, by the section's title; $\mu = 0$ allowed; {noble.WHOLE_NOTE}; {runs.NOTE}",
     ),
     text=(
-        "If every F_i is nu-smooth and mu-strongly convex, mu >= 0, eta_g >= 1 and eta_l <= min(l^(2/3)/(24 K eta_g "
-        "nu), l/(54 mu K eta_g)), then every round satisfies the bound."
+        r"If every $F_i$ is $\nu$-smooth and $\mu$-strongly convex, $\mu \ge 0$, $\eta_g \ge 1$ and $\eta_l \le "
+        r"\min(l^{2/3}/(24 K \eta_g \nu), l/(54 \mu K \eta_g))$, then every round satisfies the bound."
     ),
     **runs.symbols(
         (
@@ -229,15 +229,15 @@ LEMMA: Statement = Statement(
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
     typos=(
-        "For mu = 0 the second bound of eta_l divides by 0; it is read as absent.",
-        "The display of E[A] prints (mu/4) E||x^{t-1} - x*|| without its square. It prints = where it puts the drift, "
-        "over y_i^1 to y_i^K, for the points y_i^0 to y_i^{K-1}: that is <=.",
-        "Equation (9) prints -eta~ E[c^{t-1} | y_0] in its middle; c^{t-1} is the old control variate. Both of its "
-        "ends equal -eta~ times the mean of E[c~_i^t | y_0] over all M users.",
-        "The proof writes Delta x^t with only the sum over the cohort's noisy gradients under the factor 1/(KlM); "
-        "c^{t-1} - c_i^{t-1} belongs inside that sum.",
-        "The display before A puts Lemma C.4, whose E_t and F_{t-1} are expectations over all rounds, under E_{t-1}, "
-        "given x^0, ..., x^{t-1}. The bound holds after the next line's expectation.",
+        r"For $\mu = 0$ the second bound of $\eta_l$ divides by 0; it is read as absent.",
+        r"The display of $E[A]$ prints $(\mu/4) E\|x^{t-1} - x^*\|$ without its square. It prints $=$ where it puts "
+        r"the drift, over $y_i^1$ to $y_i^K$, for the points $y_i^0$ to $y_i^{K-1}$: that is $\le$.",
+        r"Equation (9) prints $-\tilde\eta E[c^{t-1} | y_0]$ in its middle; $c^{t-1}$ is the old control variate. "
+        r"Both of its ends equal $-\tilde\eta$ times the mean of $E[\tilde c_i^t | y_0]$ over all $M$ users.",
+        r"The proof writes $\Delta x^t$ with only the sum over the cohort's noisy gradients under the factor "
+        "$1/(KlM)$; $c^{t-1} - c_i^{t-1}$ belongs inside that sum.",
+        "The display before A puts Lemma C.4, whose $E_t$ and $F_{t-1}$ are expectations over all rounds, under "
+        r"$E_{t-1}$, given $x^0, \dots, x^{t-1}$. The bound holds after the next line's expectation.",
     ),
 )  # fmt: skip
 

@@ -111,14 +111,15 @@ EXPLICIT: Statement = Statement(
         noble.PAPER,
         "derived from Lemma C.7, Appendix C.3",
         note=(
-            "for equal weights over x^0, ..., x^{T-1}, which Lemma C.7 bounds; by convexity F(xbar) - F* is at most "
-            "the left side. The mean over T + 1 rounds counts the warm round, at x^0, which the second term takes back"
+            r"for equal weights over $x^0, \dots, x^{T-1}$, which Lemma C.7 bounds; by convexity $F(\bar x) - F^*$ is "
+            "at most the left side. The mean over $T + 1$ rounds counts the warm round, at $x^0$, which the second "
+            "term takes back"
         ),
         provenance="derived",
     ),
     text=(
-        "DP-SCAFFOLD-warm with convex nu-smooth F_i, eta_g >= 1 and eta~ = K eta_l eta_g <= l^(2/3)/(24 nu) satisfies "
-        "the bound for every T >= 1."
+        r"DP-SCAFFOLD-warm with convex $\nu$-smooth $F_i$, $\eta_g \ge 1$ and $\tilde\eta = K \eta_l \eta_g \le "
+        r"l^{2/3}/(24 \nu)$ satisfies the bound for every $T \ge 1$."
     ),
     symbols=(*noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
     expectations=(runs.EXCESS,),
@@ -129,7 +130,7 @@ EXPLICIT: Statement = Statement(
         noble.WARM,
         noble.WHOLE,
         noble.GLOBAL,
-        Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), "eta~ <= l^(2/3)/(24 nu)"),
+        Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$"),
         noble.ROUNDS,
     ),
     sides=lambda s: _sides(s, lemma.PRINTED),
