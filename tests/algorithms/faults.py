@@ -243,7 +243,6 @@ LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg")
 EF: Place = (
     "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
 )  # fmt: skip
-DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
 SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
 RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
 MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
@@ -288,11 +287,8 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("divisor floor(sR)", RECORD_LEVEL, "return self.share * o.records(i)", "return b"),
     ("sensitivity C", RECORD_LEVEL, "self.relation_factor * self.threshold", "self.threshold"),
     ("noise not divided by b", RECORD_LEVEL, "self.threshold / self.size(o, i, b)", "self.threshold"),
-    ("bounded after the noise", EF, DP_SGD_NOISE,
-     "def step(self, o, members, updates):\n"
-     "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
     ("gradients at the origin", EF, "return o.gradient(i, w)", "return o.gradient(i, 0 * w)"),
-    ("ascent", EF, "sign = -1", "sign = 1"),
+    ("ascent", EF, "return o.gradient(i, w)", "return -o.gradient(i, w)"),
     ("noise without gamma", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) / self.global_step"),
     ("noise on one coordinate", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) * [1.0, *[0.0] * (o.d - 1)]"),
     ("normalised without alpha", EF, "o.smooth(u, self.smoothing)", "o.stretch(u, 1.0)"),
