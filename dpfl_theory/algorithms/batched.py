@@ -465,8 +465,6 @@ class Simulation(Algorithm):
         self.cohort.check(problem.n)
         self.gradient.validate(problem, replicates)
         run = self.run.with_defaults()
-        for attribute, what in run.counts.items():
-            require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
         for attribute, p in run.parameters.items():
             fits_replicates(named(p), getattr(run, attribute), replicates)
 
@@ -583,6 +581,8 @@ def check_values(run: Description) -> None:
     missing = [p.symbol for a, p in run.parameters.items() if getattr(run, a) is None]
     if missing:
         raise InputError(f"{run.name} needs a value of {', '.join(missing)}")
+    for attribute, what in run.counts.items():
+        require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
     for attribute, p in run.parameters.items():
         name, value = named(p), getattr(run, attribute)
         if p.kind == "count":

@@ -204,7 +204,7 @@ def simulate(
         raise InputError(
             "seed, replicate or round is too large: seeds stay below 2^64, replicates and rounds below 2^32"
         )
-    title = type(algorithm).__name__
+    title = algorithm.run.name if isinstance(algorithm, Simulation) else type(algorithm).__name__
     if isinstance(algorithm, Description):
         title, algorithm = algorithm.name, Simulation(algorithm, cohort or Cohort())
     elif cohort is not None:

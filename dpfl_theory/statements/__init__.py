@@ -16,7 +16,6 @@ from types import ModuleType
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.power import every
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
@@ -128,6 +127,8 @@ def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
     >>> [s.id for s in in_order(select(("das2022.lemma8", "das2022.theorem4a")))]
     ['das2022.theorem4a', 'das2022.lemma8']
     """
+    from dpfl_theory.statements.paper import known  # here: no statement depends on the packages of all papers
+
     return tuple(sorted(chosen, key=lambda s: (s.paper, known()[s.paper].place(s.id), s.id)))
 
 

@@ -218,4 +218,4 @@ def test_every_algorithm_has_a_reference() -> None:
     from laws.test_algorithm_laws import EXAMPLES
 
     names = {cls.name if issubclass(cls, Description) else cls.__name__ for cls in EXAMPLES}
-    assert names == set(STEPS) | set(TRACES)
+    assert names <= set(STEPS) | set(TRACES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from oracles.compare import play, problem_of, starting_points
 from simulations import fedavg, two_sided
 from test_simulate import ALGORITHM, every_algorithm
 
-from dpfl_theory.algorithms import DivergenceWarning, FedAvg, RecordGradient, simulate
+from dpfl_theory.algorithms import DivergenceWarning, RecordGradient, Simulation, simulate
 from dpfl_theory.algorithms.divergence import FAR, NEVER
 from dpfl_theory.problems import make
 
@@ -50,16 +51,16 @@ def test_a_lost_replicate_touches_no_other(
     assert ((beside.diverged == NEVER) | ~FINE).all()
 
 
-class Mixed(FedAvg):
+class Mixed(Simulation):
     """Adds nothing of the other replicates, in numbers that are finite."""
 
     def round(self, context: Any, state: Any, k: int) -> Any:
         after, what = super().round(context, state, k)
-        return after + 0.0 * state.sum(axis=0), what
+        return replace(after, w=after.w + 0.0 * state.w.sum(axis=0)), what
 
 
 def test_replicates_that_are_mixed_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    beside, alone = both(monkeypatch, Mixed(0.1), problem_of("dense"), np.nan)
+    beside, alone = both(monkeypatch, Mixed(fedavg(0.1).run), problem_of("dense"), np.nan)
     assert not np.isfinite(beside.final[FINE]).any()
     assert np.isfinite(alone.final).all()
 

@@ -20,7 +20,6 @@ from simulations import two_sided as two_sided_run
 import dpfl_theory.statements.travel_bound as reach_module
 from dpfl_theory.algorithms import (
     Cohort,
-    FedAvg,
     NoisyGradient,
     Schedule,
     Simulation,
@@ -395,7 +394,7 @@ def test_what_a_problem_without_minimiser_lacks_is_said() -> None:
 # --- zero updates, thresholds met exactly, silence --------------------------------------------------------------------
 
 
-def value_at(name: str, algorithm: FedAvg, problem: Problem, w: list[float], engine: Any) -> float:
+def value_at(name: str, algorithm: Simulation, problem: Problem, w: list[float], engine: Any) -> float:
     run = play(algorithm, problem, 1, np.array([w]), engine=engine)
     return float(ALL[name].evaluate(run.rounds[0])[0])
 
@@ -536,7 +535,9 @@ def test_a_radius_that_is_too_small_is_noticed() -> None:
         assert outside(ALL[name], small, run[name].every_round), name
 
 
-def share_beyond(algorithm: FedAvg, rounds: int, factor: float, monkeypatch: pytest.MonkeyPatch) -> tuple[float, int]:
+def share_beyond(
+    algorithm: Simulation, rounds: int, factor: float, monkeypatch: pytest.MonkeyPatch
+) -> tuple[float, int]:
     """How many of 4000 replicates leave ``factor`` times the reach that is stated to fail with probability 0.2."""
     monkeypatch.setattr(reach_module, "FAILURE", 0.2)
     problem = make("quadratic", clients=6, dimension=2, heterogeneity=0.0, smoothness=1e-9, seed=1)

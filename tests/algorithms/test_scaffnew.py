@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from oracles.compare import CPU, ENGINES, PROBLEMS, disagreements, play, problem_of, starting_points
 from scipy import stats
+from simulations import fedavg
 
-from dpfl_theory.algorithms import Cohort, FedAvg, Simulation, simulate
+from dpfl_theory.algorithms import Cohort, Simulation, simulate
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.errors import InputError
@@ -69,7 +70,7 @@ def test_communicating_always_is_gradient_descent_on_f() -> None:
     for k in range(5):
         w = w - 0.4 * problem.gradient(w)
         assert np.allclose(found[k + 1], w, rtol=1e-12, atol=1e-14)
-    same = simulate(FedAvg(0.4), problem, 5, start=start, device="cpu").final[0]
+    same = simulate(fedavg(0.4), problem, 5, start=start, device="cpu").final[0]
     assert np.allclose(same, found[-1], rtol=1e-12, atol=1e-14)
 
 
@@ -126,7 +127,7 @@ def test_converges_to_the_minimiser_where_fedavg_does_not() -> None:
     )
     assert np.max(run["distance-squared"].last) < 1e-20
     assert np.max(run["scaffnew-lyapunov"].last) < 1e-20
-    biased = simulate(FedAvg(1.0 / c.L_max, 3), problem, 600, device="cpu", observe=["distance-squared"])
+    biased = simulate(fedavg(1.0 / c.L_max, 3), problem, 600, device="cpu", observe=["distance-squared"])
     assert biased["distance-squared"].last[0] > 1e-3
 
 

@@ -1,6 +1,6 @@
 """The statements of das2022."""
 
-from dpfl_theory.statements.paper import Paper
+from dpfl_theory.core.paper import Paper
 
 REFERENCE = Paper(
     "das2022",

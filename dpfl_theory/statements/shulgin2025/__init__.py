@@ -1,6 +1,6 @@
 """The statements of shulgin2025."""
 
-from dpfl_theory.statements.paper import Paper
+from dpfl_theory.core.paper import Paper
 
 REFERENCE = Paper(
     "shulgin2025",
