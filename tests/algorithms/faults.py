@@ -153,22 +153,23 @@ def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> An
     return o.clip(u, threshold) if a.clips != swapped else o.stretch(u, threshold)
 
 
+own_noise = DPFedAvg.noise
 FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
     "threshold E C for C": {"bound": lambda a, o, u, _: bounded(a, o, u, a.local_steps * a.threshold)},
     "clipping and normalising swapped": {"bound": lambda a, o, u, _: bounded(a, o, u, a.threshold, True)},
     "divisor |S| for r": {"divisor": over_cohort},
     "divisor n for r": {"divisor": lambda a, o, members: o.n},
     "sum for mean": {"divisor": lambda a, o, members: 1.0},
-    "everybody takes part": {"members": lambda a, o: o.everyone},
+    "everybody takes part": {"members": lambda a, o: (o.cohort, o.everyone)[1]},
     "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
     "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
     "noise whatever the cohort": {"noise": server_noise},
     "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
     "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
-    "noise not multiplied by beta": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) / a.global_step},
-    "noise subtracted": {"noise": lambda a, o, members: -DPFedAvg.noise(a, o, members)},
-    "noise on one coordinate": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) * (np.arange(o.d) == 0)},
-    "one noise for all replicates": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members)[:1]},
+    "noise not multiplied by beta": {"noise": lambda a, o, members: own_noise(a, o, members) / a.global_step},
+    "noise subtracted": {"noise": lambda a, o, members: -own_noise(a, o, members)},
+    "noise on one coordinate": {"noise": lambda a, o, members: own_noise(a, o, members) * (np.arange(o.d) == 0)},
+    "one noise for all replicates": {"noise": lambda a, o, members: own_noise(a, o, members)[:1]},
     "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
     "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
     "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},

@@ -80,7 +80,10 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "fedavg: ascent",
     ),
     ("das2022.theorem6", "one dimension, noise leads, independent r = 2"): ("fedavg: cohort's share without its root",),
-    ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): ("cohort: divisor n",),
+    ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): (
+        "cohort: divisor n",
+        "batched: divisor n",
+    ),
     ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): ("fedavg: threshold ignored",),
     ("hou2023.observation1", "dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)"): (
         "scaffnew: always communicating",
@@ -173,6 +176,7 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "batched: smoothed and scaled by alpha",
     ),
     ("shulgin2025.lemma3", "Huber, first round only"): (
+        "batched: one noise for all replicates",
         "error_feedback: no beta in vhat",
         "error_feedback: noise without beta",
         "error_feedback: noise divided by n",
@@ -218,7 +222,6 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
 
 UNNOTICED: dict[str, tuple[str, ...]] = {
     "what no statement of the catalogue runs": (
-        "batched: divisor n",
         "batched: schedule frozen",
         "batched: schedule one round late",
         "record_level: divisor floor(sR)",
@@ -259,7 +262,6 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "fedavg: divisor |S| for r",
         "fedavg: noise whatever the cohort",
         "fedavg: one noise for all replicates",
-        "batched: one noise for all replicates",
         "batched: the cohort of the first round",
         "batched: the mean of all clients",
         "gradients: one noise for all steps",
