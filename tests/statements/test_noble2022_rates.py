@@ -102,8 +102,8 @@ def test_the_fit_notices_noise_that_is_absent_or_not_averaged(regime: dict[str, 
     for run in sound_runs(PRIVATE.index(regime)):
         known: Any = run.algorithm
         factor = 0.0 if fault == "absent" else math.sqrt(run.values["l"] * run.values["M"])
-        gradient = replace(known.gradient, noise_multiplier=factor * known.gradient.noise_multiplier)
-        faulty.append(replace(run, algorithm=replace(known, gradient=gradient), replicates=32))
+        noise = factor * known.run.noise_multiplier
+        faulty.append(replace(run, algorithm=known.with_values(noise_multiplier=noise), replicates=32))
     wrong = complaints(_rates.fitted(regime, faulty, statement), regime)
     assert {"room", "interval", "slope", "constants", "share of the excess"} & set(wrong)
     if fault == "absent":
@@ -119,7 +119,7 @@ def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
     leads; one four times too long, which has not shrunk with T, gains one where noise or drift lead."""
     regime = _rates.REGIMES[at]
     factor = 0.25 if regime["term"] == "start" else 4.0
-    assert decided(regime, lambda a: replace(a, local_step=factor * a.local_step)).verdict != "holds"
+    assert decided(regime, lambda a: a.with_values(local_step=factor * a.run.local_step)).verdict != "holds"
 
 
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:

@@ -100,7 +100,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     if nearest < constants.G_max / constants.L_max:
         raise ValueError(f"the run may come as near to w* as {nearest:.3g}, where updates are shorter")
     values = {**found.values, "C_low": found.values["E"] * float(constants.G_i.min())}
-    silent = replace(found.algorithm, sigma=0.0)  # type: ignore[type-var]
+    silent = found.algorithm.with_values(sigma=0.0)  # type: ignore[attr-defined]
     return replace(
         found, algorithm=silent, values=values, random=False, notes={"least distance from w* in the run": nearest}
     )

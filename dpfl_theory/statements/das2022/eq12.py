@@ -67,7 +67,7 @@ def _variance(_: Statement, instance: Mapping[str, Any]) -> Outcome:
 def cohort_experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
     found = step_experiment(statement, instance, "dp-fedavg")
-    return replace(found, algorithm=replace(found.algorithm, sigma=0.0))  # type: ignore[type-var]
+    return replace(found, algorithm=found.algorithm.with_values(sigma=0.0))  # type: ignore[attr-defined]
 
 
 def _printed_sides(s: Symbols) -> Sides:

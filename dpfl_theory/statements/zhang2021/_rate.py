@@ -248,6 +248,6 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
         bounds.append(bound)
         shares.append((terms["initialisation"] + terms["privacy"]) / bound)
         quiet: Any = run.algorithm
-        quiet = replace(run, algorithm=replace(quiet, sigma=0.0), replicates=2)
+        quiet = replace(run, algorithm=quiet.with_values(sigma=0.0), replicates=2)
         vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
     return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)
