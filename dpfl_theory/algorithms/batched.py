@@ -593,5 +593,5 @@ def check_values(run: Description) -> None:
             positive_steps(name, value)
         elif p.kind == "nonnegative":
             positive(name, value, zero=True)
-        elif not all(isinstance(v, (int, float, np.number)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
+        elif not all(isinstance(v, (int, float)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
             raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")

@@ -153,22 +153,23 @@ def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> An
     return o.clip(u, threshold) if a.clips != swapped else o.stretch(u, threshold)
 
 
+own_noise = DPFedAvg.noise
 FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
     "threshold E C for C": {"bound": lambda a, o, u, _: bounded(a, o, u, a.local_steps * a.threshold)},
     "clipping and normalising swapped": {"bound": lambda a, o, u, _: bounded(a, o, u, a.threshold, True)},
     "divisor |S| for r": {"divisor": over_cohort},
     "divisor n for r": {"divisor": lambda a, o, members: o.n},
     "sum for mean": {"divisor": lambda a, o, members: 1.0},
-    "everybody takes part": {"members": lambda a, o: o.everyone},
+    "everybody takes part": {"members": lambda a, o: (o.cohort, o.everyone)[1]},
     "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
     "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
     "noise whatever the cohort": {"noise": server_noise},
     "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
     "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
-    "noise not multiplied by beta": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) / a.global_step},
-    "noise subtracted": {"noise": lambda a, o, members: -DPFedAvg.noise(a, o, members)},
-    "noise on one coordinate": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members) * (np.arange(o.d) == 0)},
-    "one noise for all replicates": {"noise": lambda a, o, members: DPFedAvg.noise(a, o, members)[:1]},
+    "noise not multiplied by beta": {"noise": lambda a, o, members: own_noise(a, o, members) / a.global_step},
+    "noise subtracted": {"noise": lambda a, o, members: -own_noise(a, o, members)},
+    "noise on one coordinate": {"noise": lambda a, o, members: own_noise(a, o, members) * (np.arange(o.d) == 0)},
+    "one noise for all replicates": {"noise": lambda a, o, members: own_noise(a, o, members)[:1]},
     "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
     "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
     "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},
@@ -243,7 +244,6 @@ LENGTHS: Place = "algorithms.local_updates", (*_TWO_SIDED, "ModelClippedFedAvg")
 EF: Place = (
     "descriptions.error_feedback", ("InformedClip21", "InformedNormEC", "DPNormSGD"), error_feedback_cases
 )  # fmt: skip
-DP_SGD_NOISE = "def noise(self, o: Any, members: Any) -> Any:\n        return o.gaussian(self.sigma)"
 SCAFFOLD: Place = "descriptions.scaffold", ("Scaffold",), scaffold_cases
 RECORD_LEVEL: Place = "descriptions.record_level", ("DPScaffold", "RecordLevelFedAvg"), record_cases
 MOMENTUM: Place = "descriptions.averaging", ("with_momentum",), momentum_cases
@@ -288,11 +288,8 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("divisor floor(sR)", RECORD_LEVEL, "return self.share * o.records(i)", "return b"),
     ("sensitivity C", RECORD_LEVEL, "self.relation_factor * self.threshold", "self.threshold"),
     ("noise not divided by b", RECORD_LEVEL, "self.threshold / self.size(o, i, b)", "self.threshold"),
-    ("bounded after the noise", EF, DP_SGD_NOISE,
-     "def step(self, o, members, updates):\n"
-     "        return self.bound(o, super().step(o, members, updates) + o.gaussian(self.sigma), updates)"),
     ("gradients at the origin", EF, "return o.gradient(i, w)", "return o.gradient(i, 0 * w)"),
-    ("ascent", EF, "sign = -1", "sign = 1"),
+    ("ascent", EF, "return o.gradient(i, w)", "return -o.gradient(i, w)"),
     ("noise without gamma", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) / self.global_step"),
     ("noise on one coordinate", EF, "o.gaussian(self.sigma)", "o.gaussian(self.sigma) * [1.0, *[0.0] * (o.d - 1)]"),
     ("normalised without alpha", EF, "o.smooth(u, self.smoothing)", "o.stretch(u, 1.0)"),

@@ -6,24 +6,39 @@ noticed by oracles and laws in tests/mutants; here the question is what a change
 
 from __future__ import annotations
 
-from algorithms.faults import BOUNDED, BOUNDS, EF, FAULTS, FEDAVG, SCAFFOLD, bounded
+from collections.abc import Callable
+from typing import Any
+
+from algorithms.faults import EF, FAULTS, FEDAVG_FAULTS, SCAFFOLD, bounded
 from checks.test_rounds import FAULTS as ROUNDS
 from mutants.test_algorithm_mutants import RECORD_FAULTS, RECORD_SUMS
 
-__all__ = ["CODE", "NOTICED", "RECORDS", "UNNOTICED"]
+__all__ = ["CODE", "NOTICED", "PARTS", "RECORDS", "UNNOTICED"]
 
+BOUND, REMEMBER = "o.clip(u, self.threshold)", "return memory + self.memory_step * sent"
+MOVE = "self.estimate(o, estimate, mean + self.noise(o))\n        return self.move(o, w, self.direction(o, estimate)), "
 MORE = [
-    ("threshold ignored", FEDAVG, BOUNDED, bounded("1e9")),
-    ("clipped to half the threshold", FEDAVG, BOUNDED, bounded("0.5")),
-    ("clipped to twice the threshold", FEDAVG, BOUNDED, bounded("2.0")),
-    ("threshold ignored", BOUNDS, "over = length > C", "over = length > 1e9 * C"),
-    ("clipped to half the threshold", BOUNDS, "xp.where(over, C / xp", "xp.where(over, 0.5 * C / xp"),
-    ("noise missing", EF, "if noisy(self.sigma)", "if False"),
-    ("noise not remembered", EF, "state.v_i + beta * sent, v)", "state.v_i + beta * sent, v - beta * noise)"),
-    ("memories never move", EF, "state.v_i + beta * sent, v)", "state.v_i, v)"),
+    ("threshold ignored", EF, BOUND, "u"),
+    ("clipped to half the threshold", EF, BOUND, "o.clip(u, 0.5 * self.threshold)"),
+    ("noise missing", EF, "o.sum_of_noises(o.everyone, self.sigma) / o.n", "o.zero"),
+    (
+        "noise not remembered",
+        EF,
+        f"estimate = {MOVE}(estimate,",
+        f"clean, estimate = self.estimate(o, estimate, mean), {MOVE}(clean,",
+    ),
+    ("memories never move", EF, REMEMBER, "return memory"),
     ("controls not updated", SCAFFOLD, "* total, self.keep(o, own, trained)", "* total, own"),
     ("no control variates", SCAFFOLD, "return c - own", "return o.zero"),
 ]
+
+PARTS: dict[str, dict[str, Callable[..., Any]]] = {
+    "fedavg: threshold ignored": {"bound": lambda a, o, u, _: bounded(a, o, u, 1e9)},
+    "fedavg: clipped to half the threshold": {"bound": lambda a, o, u, _: bounded(a, o, u, 0.5 * a.threshold)},
+    "fedavg: clipped to twice the threshold": {"bound": lambda a, o, u, _: bounded(a, o, u, 2.0 * a.threshold)},
+    **{f"fedavg: {name}": parts for name, parts in FEDAVG_FAULTS.items()},
+}
+"""What goes wrong -> parts of the rounds of das2022's algorithms, replaced."""
 
 CODE: dict[str, tuple[str, str, str]] = {
     **{f"{place[0].split('.')[1]}: {name.strip()}": (place[0], old, new) for name, place, old, new in (*FAULTS, *MORE)},
@@ -65,7 +80,10 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "fedavg: ascent",
     ),
     ("das2022.theorem6", "one dimension, noise leads, independent r = 2"): ("fedavg: cohort's share without its root",),
-    ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): ("cohort: divisor n",),
+    ("das2022.theorem7", "unequal clients, independent r = 1, eta L = 0.01"): (
+        "cohort: divisor n",
+        "batched: divisor n",
+    ),
     ("das2022.theorem7.alpha.repaired", "quadratics, 1 of 8 clients, largest E"): ("fedavg: threshold ignored",),
     ("hou2023.observation1", "dp-scaffnew, moderate noise: (tau, T) = (4, 24) against (24, 24)"): (
         "scaffnew: always communicating",
@@ -139,33 +157,35 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "average: weights that fall",
     ),
     ("shulgin2025.clip21.descent", "quadratics, zero memories, short threshold"): (
-        "bounding: clipped to half the threshold",
+        "error_feedback: clipped to half the threshold",
         "simulate: the vector before the last round",
-        "ef21: step along the old estimate",
-        "bounding: squared length",
+        "error_feedback: step along the old estimate",
+        "batched: squared length",
     ),
     ("shulgin2025.example1", "alpha = 5, K = 400"): (
-        "dp_sgd: bounded after the noise",
-        "dp_sgd: ascent",
-        "bounding: alpha twice",
+        "error_feedback: ascent",
+        "error_feedback: gradients at the origin",
+        "error_feedback: normalised without alpha",
+        "batched: alpha twice",
     ),
     ("shulgin2025.lemma2.repaired", "one client, its residual 1.79 R, round 41"): (
-        "ef21: memories never move",
-        "ef21: no beta in the memories",
-        "ef21: server normalisation forgotten",
-        "ef21: gradients sent, not differences",
-        "bounding: smoothed and scaled by alpha",
+        "error_feedback: memories never move",
+        "error_feedback: no beta in the memories",
+        "error_feedback: server normalisation forgotten",
+        "error_feedback: gradients sent, not differences",
+        "batched: smoothed and scaled by alpha",
     ),
     ("shulgin2025.lemma3", "Huber, first round only"): (
-        "ef21: no beta in vhat",
-        "ef21: noise without beta",
-        "ef21: noise divided by n",
-        "ef21: vhat starts at zero",
+        "batched: one noise for all replicates",
+        "error_feedback: no beta in vhat",
+        "error_feedback: noise without beta",
+        "error_feedback: noise divided by n",
+        "error_feedback: vhat starts at zero",
     ),
     ("shulgin2025.lemma3", "one client on the line"): (
-        "ef21: noise missing",
-        "ef21: noise not remembered",
-        "ef21: memory of noisy messages",
+        "error_feedback: noise missing",
+        "error_feedback: noise not remembered",
+        "error_feedback: memory of noisy messages",
     ),
     ("zhang2021.claim2.1", "k = 5, started at the optimum"): (
         "local_updates: threshold ignored",
@@ -202,39 +222,36 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
 
 UNNOTICED: dict[str, tuple[str, ...]] = {
     "what no statement of the catalogue runs": (
-        "bounding: normalised to length 1",
-        "dp_sgd: divisor n",
-        "dp_sgd: noise on one coordinate",
-        "dp_sgd: noise without gamma",
-        "dp_sgd: schedule frozen",
+        "batched: schedule frozen",
+        "batched: schedule one round late",
+        "record_level: divisor floor(sR)",
+        "error_feedback: noise on one coordinate",
+        "error_feedback: noise without gamma",
         "fedavg: local steps with beta",
         "gradients: noise not divided by sR",
         "gradients: noise on one coordinate",
         "gradients: sensitivity C",
-        "fedavg: noise placements swapped",
-        "fedavg: schedule frozen",
-        "fedavg: schedule one round late",
         "linear_records: threshold of another replicate",
         "two_step_sizes: nobody sends the origin",
         "two_step_sizes: noise forgotten",
-        "momentum: damped steps",
-        "momentum: first replicate's momentum for all",
-        "momentum: momentum of the parameters",
-        "momentum: momentum with the wrong sign",
-        "momentum: velocity lost",
+        "averaging: damped steps",
+        "averaging: first replicate's momentum for all",
+        "averaging: momentum of the parameters",
+        "averaging: momentum with the wrong sign",
+        "averaging: velocity lost",
         "scaffold: one draw in a warm round",
         "scaffold: one warm round short",
         "scaffold: warm cohort ignored",
         "batched: noise where nobody takes part",
     ),
     "noise with the same law": (
-        "fedavg: noise of another round",
+        "batched: noise of another round",
         "fedavg: noise subtracted",
     ),
     "what bounds leave room for": (
         "average: iterates one round late",
-        "bounding: short vectors stretched",
-        "bounding: threshold ignored",
+        "batched: short vectors stretched",
+        "error_feedback: threshold ignored",
         "average: the start is averaged",
         "average: the start is never averaged",
         "cohort: counts ignored",
@@ -245,6 +262,8 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "fedavg: divisor |S| for r",
         "fedavg: noise whatever the cohort",
         "fedavg: one noise for all replicates",
+        "batched: the cohort of the first round",
+        "batched: the mean of all clients",
         "gradients: one noise for all steps",
         "gradients: records of the first round in all",
         "gradients: records of the first step in all",

@@ -31,9 +31,9 @@ LOOP = (
     "while k < rounds:\n        if tally.stopped:\n            "
     'raise RuntimeError("another block of replicates failed")\n'
     "        before = k\n        if player is not None and player.ready:\n            "
-    "begun = time.perf_counter()\n            "
+    "started = time.perf_counter()\n            "
     "state, k = player.play(state, kept, k, min(rounds, k + stretch))\n            "
-    "longer = _PLAYED_SECONDS / max(time.perf_counter() - begun, 1e-9)\n            "
+    "longer = _PLAYED_SECONDS / max(time.perf_counter() - started, 1e-9)\n            "
     "stretch = max(_LEAST_PLAYED, int(min(rounds, stretch * min(4.0, longer))))\n"
     "        if k == before:\n            state, round_ = algorithm.round(context, state, k)\n"
     "            if k % every == 0:"

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from checks.smoke_faults import CODE, NOTICED, RECORDS, UNNOTICED
+from checks.smoke_faults import CODE, NOTICED, PARTS, RECORDS, UNNOTICED
 from mutants.planting import mutated, plant
 
 from dpfl_theory import statements
@@ -18,6 +18,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.core import Outcome, Statement
 from dpfl_theory.core.formula import sides_of
+from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
 from dpfl_theory.kernels.cpu import CpuEngine
 
 EVERYTHING = plan(statements.all_statements())
@@ -81,6 +82,10 @@ def test_a_fault_in_an_algorithm_is_noticed(
     if fault in RECORDS:
         faulty = mutated("kernels.linear_records", *RECORDS[fault], interpreted=True)
         monkeypatch.setattr(CpuEngine, "linear_record_sums", lambda self, *x: faulty.linear_record_sums(*x))
+    elif fault in PARTS:
+        for name, part in PARTS[fault].items():
+            for kind in (DPFedAvg, DPNormFedAvg) if name in ("bound", "noise", "deviation") else (FedAvg, DPNormFedAvg):
+                monkeypatch.setattr(kind, name, part)
     else:
         plant(monkeypatch, *CODE[fault])
     found = outcome(killer)
@@ -95,7 +100,7 @@ def test_without_a_fault_every_check_is_as_expected() -> None:
 
 def test_every_fault_is_noticed_or_known_not_to_be() -> None:
     known = [fault for faults in (*NOTICED.values(), *UNNOTICED.values()) for fault in faults]
-    assert Counter(known) == Counter([*CODE, *RECORDS])
+    assert Counter(known) == Counter([*CODE, *PARTS, *RECORDS])
     assert len(KILLS) >= 105
 
 
