@@ -12,11 +12,11 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from dpfl_theory.algorithms import Cohort, Simulation, simulate
-from dpfl_theory.descriptions.fedavg import DPFedAvg
-from dpfl_theory.kernels.threads import bounded
+from dpfl_theory.algorithms.fedavg import DPFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.appendix_f import appendix_f
+from dpfl_theory.runtime.threads import bounded
+from dpfl_theory.simulation import Cohort, Simulation, simulate
 
 LOOP: Any = sys.modules[simulate.__module__]
 REPETITIONS, REPLICATES = 7, 256

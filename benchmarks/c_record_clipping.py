@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Case, Contestant, load_jax, ours
-from dpfl_theory.algorithms import Cohort, Simulation
-from dpfl_theory.algorithms.base import Context
-from dpfl_theory.descriptions.record_level import DPScaffold
+from dpfl_theory.algorithms.record_level import DPScaffold
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.noble2022 import synthetic_split
+from dpfl_theory.simulation import Cohort, Simulation
+from dpfl_theory.simulation.base import Context
 
 __all__ = ["Setting", "by_formula", "numpy_batched", "setting_of"]
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import Array, Contestant, load_jax
-from dpfl_theory.algorithms import Simulation
-from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
+from dpfl_theory.simulation import Simulation
 
 __all__ = ["Setting", "clipped_mean", "jax_batched", "jax_plain", "local_updates", "numpy_batched"]
 

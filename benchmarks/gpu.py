@@ -23,7 +23,7 @@ from benchmarks.machine import description
 from dpfl_theory.errors import DpflError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine
-from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.runtime.threads import usable_cores
 
 SYMBOLS = "abcd"
 COLUMNS = ("case", "difference", "CPU, ms a round", "device, ms a round", "CPU / device", "GFLOP/s", "of its dgemm")

@@ -25,13 +25,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.machine import copy, dgemm
-from dpfl_theory.algorithms import simulate
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.simulate import _blocks
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Engine
-from dpfl_theory.kernels.threads import bounded
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.runtime.threads import bounded
+from dpfl_theory.simulation import simulate
+from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.simulate import _blocks
 
 __all__ = [
     "Array",

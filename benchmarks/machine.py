@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.runtime.threads import usable_cores
 
 __all__ = ["copy", "description", "dgemm"]
 

@@ -12,12 +12,12 @@ import sys
 import time
 from typing import Any
 
-from dpfl_theory.algorithms import Cohort, Simulation, simulate
-from dpfl_theory.descriptions.error_feedback import NormEC
-from dpfl_theory.descriptions.fedavg import DPFedAvg
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+from dpfl_theory.algorithms.error_feedback import NormEC
+from dpfl_theory.algorithms.fedavg import DPFedAvg
+from dpfl_theory.algorithms.scaffnew import DPScaffNew
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
+from dpfl_theory.simulation import Cohort, Simulation, simulate
 
 LOOP: Any = sys.modules[simulate.__module__]
 ROUNDS, REPETITIONS = 600, 7

@@ -17,8 +17,8 @@ from typing import Any
 
 from benchmarks.child import start
 from benchmarks.harness import ENGINE, names
-from dpfl_theory.algorithms import simulate
-from dpfl_theory.kernels.threads import bounded
+from dpfl_theory.runtime.threads import bounded
+from dpfl_theory.simulation import simulate
 
 __all__ = ["GRIDS", "tables"]
 

@@ -27,15 +27,26 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfl_theory import algorithms, problems, statements
-    from dpfl_theory.algorithms.simulate import simulate
+    from dpfl_theory import algorithms, problems, simulation, statements
     from dpfl_theory.checks.runner import check
     from dpfl_theory.conform.run import conform
     from dpfl_theory.core.evidence import Evidence
     from dpfl_theory.recommend.recommendation import recommend
+    from dpfl_theory.simulation.simulate import simulate
     from dpfl_theory.sweep.run import sweep
 
-__all__ = ["Evidence", "algorithms", "check", "conform", "problems", "recommend", "simulate", "statements", "sweep"]
+__all__ = [
+    "Evidence",
+    "algorithms",
+    "check",
+    "conform",
+    "problems",
+    "recommend",
+    "simulate",
+    "simulation",
+    "statements",
+    "sweep",
+]
 __version__ = "0.1.0"
 
 _LAZY = {
@@ -43,7 +54,7 @@ _LAZY = {
     "check": "dpfl_theory.checks.runner",
     "conform": "dpfl_theory.conform.run",
     "recommend": "dpfl_theory.recommend.recommendation",
-    "simulate": "dpfl_theory.algorithms.simulate",
+    "simulate": "dpfl_theory.simulation.simulate",
     "sweep": "dpfl_theory.sweep.run",
 }
 """The modules of the names that are not packages."""

@@ -115,9 +115,9 @@ def _problems() -> Iterator[Item]:
 
 
 def _algorithms() -> Iterator[Item]:
-    from dpfl_theory import algorithms
-    from dpfl_theory.algorithms.base import Algorithm
+    from dpfl_theory import simulation
     from dpfl_theory.core.parameter import meanings
+    from dpfl_theory.simulation.base import Algorithm
     from dpfl_theory.sweep.algorithms import algorithms as tables
 
     for name, table in tables().items():
@@ -130,10 +130,10 @@ def _algorithms() -> Iterator[Item]:
         }
         keys = (_key(key, of) for key, of in table.model_fields.items() if key != "name")
         yield Item(name, kind.title or name, tuple(keys), facts, inspect.getdoc(kind) or "")
-    for name, one in sorted(vars(algorithms).items()):
+    for name, one in sorted(vars(simulation).items()):
         if inspect.isclass(one) and issubclass(one, Algorithm) and meanings(one):
             yield _constructed(
-                name, one, {"use": f"dpfl_theory.algorithms.{name}(...) in a statement's build, or in Python"}
+                name, one, {"use": f"dpfl_theory.simulation.{name}(...) in a statement's build, or in Python"}
             )
 
 
@@ -141,7 +141,7 @@ def _algorithms() -> Iterator[Item]:
 
 
 def _observables() -> Iterator[Item]:
-    from dpfl_theory.algorithms.observables import catalogue
+    from dpfl_theory.simulation.observables import catalogue
     from dpfl_theory.statements.units import format_unit
 
     for name, one in sorted(catalogue().items()):

@@ -19,11 +19,11 @@ def compile_kernels(device: str) -> None:
     a GPU."""
     if select(device).name != "cpu":
         return
-    from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
-    from dpfl_theory.descriptions.fedavg import DPFedAvg
-    from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
-    from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+    from dpfl_theory.algorithms.fedavg import DPFedAvg
+    from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems import make
+    from dpfl_theory.simulation import Cohort, RecordGradient, Simulation, simulate
 
     huber = make("huber", clients=2, dimension=2, records=4, seed=0)
     quadratic = make("quadratic", clients=2, dimension=2, seed=0)

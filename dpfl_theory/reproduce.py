@@ -16,13 +16,13 @@ from dpfl_theory.checks.cache import load_stored, places
 from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
 from dpfl_theory.checks.standard import standard
 from dpfl_theory.checks.workers import work_of
-from dpfl_theory.console import Progress, as_options, print_message, seconds_left
 from dpfl_theory.core import methods
 from dpfl_theory.core.evidence import Evidence, exit_code, summary_line
 from dpfl_theory.precompile import compile_kernels
 from dpfl_theory.report.build import build
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.cache import reused
+from dpfl_theory.runtime.console import Progress, as_options, print_message, seconds_left
 from dpfl_theory.runtime.executor import spread
 from dpfl_theory.runtime.forecast import Forecast
 from dpfl_theory.runtime.slots import StoredResult

@@ -47,9 +47,9 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Any:
     import numpy as np
 
     from dpfl_theory import problems
-    from dpfl_theory.algorithms import Simulation
+    from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
     from dpfl_theory.core import Experiment
-    from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+    from dpfl_theory.simulation import Simulation
     from dpfl_theory.statements.travel_bound import fedavg_reach
 
     problem = problems.make("huber", clients=5, dimension=10, heterogeneity=0.5, seed=1)

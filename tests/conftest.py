@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from selection import concerned
 
-from dpfl_theory import console
+from dpfl_theory.runtime import console
 
 # The same examples in every run; HYPOTHESIS_PROFILE=explore searches for new ones. No example fails because of time:
 # the time to generate examples depends more on the machine than on the test.
@@ -26,7 +26,7 @@ settings.register_profile("explore", deadline=None, max_examples=500, suppress_h
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "derandomised"))
 
 pytest_plugins = ["pytester"]  # for the tests of the plugin
-collect_ignore = ["algorithms/own_algorithms.py"]  # registers a user's algorithms, where a test runs it
+collect_ignore = ["simulation/own_algorithms.py"]  # registers a user's algorithms, where a test runs it
 
 # Tests compute everything; the tests of the store name their own store.
 os.environ["DPFL_THEORY_STORE"] = "off"

@@ -9,7 +9,6 @@ import pytest
 from each import of_each
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms.observables import catalogue as observables
 from dpfl_theory.checks.algebra import homogeneous
 from dpfl_theory.checks.runner import plan
 from dpfl_theory.core import Statement, methods
@@ -19,6 +18,7 @@ from dpfl_theory.core.statement import DOMAINS, KINDS
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import dependents, proof_graph
+from dpfl_theory.simulation.observables import catalogue as observables
 from dpfl_theory.statements.source_location import Lines
 from dpfl_theory.statements.validate import faults
 from dpfl_theory.validation import available, load

@@ -17,10 +17,10 @@ from patience import HANGS
 import dpfl_theory
 from dpfl_theory.checks import runner
 from dpfl_theory.cli import main
-from dpfl_theory.console import Progress, parse_budget
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cuda import unavailable_reason
 from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.console import Progress, parse_budget
 
 ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "my_statements.py"
@@ -481,6 +481,6 @@ def test_public_names_are_there() -> None:
     assert dpfl_theory.statements.get(ID).id == ID
     assert dpfl_theory.check(ID, methods=["algebra"])[0].verdict == "holds"
     assert dpfl_theory.problems.make("quadratic", clients=2, dimension=2).n == 2
-    assert dpfl_theory.simulate is dpfl_theory.algorithms.simulate
+    assert dpfl_theory.simulate is dpfl_theory.simulation.simulate
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         _ = dpfl_theory.nonsense

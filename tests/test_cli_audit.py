@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from dpfl_theory.audit import registry
+from dpfl_theory.audit.registry import AUDITS
 from dpfl_theory.cli import main
-from dpfl_theory.privacy.audit import registry
-from dpfl_theory.privacy.audit.registry import AUDITS
 from dpfl_theory.privacy.mechanisms import get
 
 NAME = "FedAvg, clip, average"

@@ -11,11 +11,11 @@ import pytest
 
 from dpfl_theory.cli import main
 from dpfl_theory.cli._compare import as_text
-from dpfl_theory.kernels import threads
 from dpfl_theory.recommend import compare, minimum_budget
 from dpfl_theory.recommend.minimum_budget import describe_changes as told_changes
 from dpfl_theory.recommend.rule_runs import RULED
 from dpfl_theory.recommend.search import Plan
+from dpfl_theory.runtime import threads
 
 Output = pytest.CaptureFixture[str]
 TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)

@@ -10,10 +10,10 @@ import pytest
 from recommend.cases import INPUTS
 
 from dpfl_theory.cli import main
-from dpfl_theory.console import option
-from dpfl_theory.kernels import threads
 from dpfl_theory.recommend import compare, recommend
 from dpfl_theory.recommend.search import Plan
+from dpfl_theory.runtime import threads
+from dpfl_theory.runtime.console import option
 
 Output = pytest.CaptureFixture[str]
 TINY = Plan(points=16, replicates=2, generations=2, finalists=3, second=6, best=2, third=8, last=16)

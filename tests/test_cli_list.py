@@ -271,7 +271,7 @@ def test_each_kind_is_whole(capsys: Output, name: str) -> None:
 
 
 def test_what_is_listed_is_what_there_is(capsys: Output) -> None:
-    from dpfl_theory.algorithms.observables import catalogue
+    from dpfl_theory.simulation.observables import catalogue
     from dpfl_theory.sweep.algorithms import algorithms
     from dpfl_theory.validation.script import available
 

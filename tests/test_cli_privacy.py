@@ -18,13 +18,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from patience import comes
 
-from dpfl_theory import console, privacy
+from dpfl_theory import privacy
 from dpfl_theory.cli import _output, main
 from dpfl_theory.cli._parameters import build, parameters, takes
-from dpfl_theory.console import option
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import mechanisms, renamed
+from dpfl_theory.runtime import console
+from dpfl_theory.runtime.console import option
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 
 Output = pytest.CaptureFixture[str]

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from recommend.cases import INPUTS
 
-from dpfl_theory import console
 from dpfl_theory.cli import _output, main
-from dpfl_theory.console import as_options, option
 from dpfl_theory.recommend import recommend, settings
+from dpfl_theory.runtime import console
+from dpfl_theory.runtime.console import as_options, option
 
 Output = pytest.CaptureFixture[str]
 

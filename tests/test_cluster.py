@@ -50,7 +50,7 @@ if __name__ == "__main__":
 
 SCRIPT = """
 from functools import partial
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 
 TITLE, CAPTION = "Cubes", "Some cubes."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}

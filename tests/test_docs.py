@@ -13,12 +13,12 @@ import pytest
 
 from docs.screens import SCREENS, picture
 from dpfl_theory import __version__, statements
-from dpfl_theory.algorithms.observables import catalogue
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.core import Check
+from dpfl_theory.simulation.observables import catalogue
 from dpfl_theory.templates import theorem
 from dpfl_theory.validation import available
 
@@ -220,7 +220,7 @@ def test_the_worst_case_example_gives_the_verdicts_shown(capsys: pytest.CaptureF
 
 
 def test_observables_that_are_named_exist() -> None:
-    (line,) = re.findall(r"`dpfl_theory.algorithms.observables` lists: (.*?), \.\.\.", STATEMENTS)
+    (line,) = re.findall(r"`dpfl_theory.simulation.observables` lists: (.*?), \.\.\.", STATEMENTS)
     assert set(re.findall(r"`([a-z-]+)`", line)) <= set(catalogue())
 
 

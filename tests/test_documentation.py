@@ -165,7 +165,7 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
         for _, block in blocks.findall(page.read_text(encoding="utf-8")):
             public |= imported(block)
     assert "dpfl_theory.recommend.search" in public  # of a notebook
-    assert {"dpfl_theory.core", "dpfl_theory.algorithms"} <= public
+    assert {"dpfl_theory.core", "dpfl_theory.simulation"} <= public
     assert {name for name in public if not INNER.match(name)} <= shown
 
 
@@ -251,7 +251,7 @@ def test_the_search_index_has_every_statement_and_command(site: Path) -> None:
     index = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
     names = {f"{prefix}.{entry[-1]}" for prefix, entries in index["objects"].items() for entry in entries}
     assert {s.id for s in statements.all_statements()} <= names
-    assert {"dpfl-theory-check.--budget", "dpfl_theory.algorithms.FedAvg"} <= names
+    assert {"dpfl-theory-check.--budget", "dpfl_theory.simulation.FedAvg"} <= names
 
 
 CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

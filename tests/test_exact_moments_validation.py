@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.descriptions.error_feedback import NormEC
-from dpfl_theory.descriptions.scaffold import Scaffold
+from dpfl_theory.algorithms.error_feedback import NormEC
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.validation import Context as Profile
 
 

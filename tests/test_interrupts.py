@@ -19,7 +19,7 @@ from dpfl_theory.runtime.interrupts import without_interrupts
 FOREVER = """
 import sys, threading, time
 import numpy as np
-from dpfl_theory.console import print_message, run_app
+from dpfl_theory.runtime.console import print_message, run_app
 from dpfl_theory.runtime import interrupts
 from dpfl_theory.runtime.interrupts import on_interrupt
 from numba import njit
@@ -107,9 +107,9 @@ def test_a_long_run_hears_of_it(tmp_path: Path) -> None:
 
 
 def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    from dpfl_theory.algorithms import simulate
-    from dpfl_theory.descriptions.fedavg import DPFedAvg
+    from dpfl_theory.algorithms.fedavg import DPFedAvg
     from dpfl_theory.problems import make
+    from dpfl_theory.simulation import simulate
 
     problem = make("quadratic", clients=4, dimension=3, seed=1)
     algorithm = DPFedAvg(eta=0.1, E=2, C=1.0, sigma=0.2)
@@ -119,7 +119,7 @@ def test_how_long_rounds_are_played_changes_no_number(monkeypatch: pytest.Monkey
         stream = run["suboptimality"]
         return [x.tobytes() for x in (stream.mean, stream.last, stream.smallest, stream.every_round, run.final)]
 
-    module = sys.modules["dpfl_theory.algorithms.simulate"]  # the name in the package is the function's
+    module = sys.modules["dpfl_theory.simulation.simulate"]  # the name in the package is the function's
     usual = numbers()
     monkeypatch.setattr(module, "_PLAYED_SECONDS", 0.0)
     monkeypatch.setattr(module, "_LEAST_PLAYED", 11)

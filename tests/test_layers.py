@@ -11,33 +11,20 @@ from pathlib import Path
 import dpfl_theory
 
 ROOT = Path(dpfl_theory.__file__).parent
-LAYERS = (
-    (
-        "encoding",
-        "errors",
-        "notebook",
-        "notebook_figure",
-        "lazy",
-        "glob_patterns",
-        "numerals",
-        "related",
-        "verify_certificate",
+FLOORS = {
+    "core": (
+        *("core", "encoding", "errors", "glob_patterns", "lazy", "notebook", "notebook_figure", "numerals", "related"),
+        *("runtime", "schemas", "store", "verify_certificate"),
     ),
-    ("kernels", "console", "schemas", "runtime"),
-    ("core",),
-    ("store",),
-    ("problems",),
-    ("algorithms",),
-    ("descriptions", "privacy", "precompile"),
-    ("semantics",),
-    ("statements",),
-    ("checks",),
-    ("validation", "report", "recommend", "conform"),
-    ("reproduce", "sweep", "templates"),
-    ("inventory",),
-    ("cli", "pytest_plugin"),
-    ("__init__", "__main__"),
-)
+    "engine": ("kernels",),
+    "domain": ("algorithms", "precompile", "privacy", "problems", "semantics", "simulation"),
+    "checks": ("checks", "statements"),
+    "applications": ("audit", "conform", "recommend", "report", "reproduce", "sweep", "templates", "validation"),
+    "interfaces": ("__init__", "__main__", "cli", "inventory", "pytest_plugin"),
+}
+"""The floors of the package, the lowest first: nothing imports a higher floor. No two parts of a folder import each
+other."""
+LAYERS = tuple(FLOORS.values())
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 
 
@@ -126,6 +113,32 @@ def test_no_circles() -> None:
     graph = _graph(ROOT)
     assert len(graph) > 300
     assert _in_circles(graph) == set()
+
+
+def _parts(graph: dict[str, set[str]], package: str) -> dict[str, set[str]]:
+    """The parts of a package, modules and folders -> the other parts that they import."""
+    inside, found = f"{package}.", dict[str, set[str]]()
+    for name, to in graph.items():
+        if name.startswith(inside):
+            part = name.removeprefix(inside).split(".")[0]
+            others = {other.removeprefix(inside).split(".")[0] for other in to if other.startswith(inside)}
+            found.setdefault(part, set()).update(others - {part})
+    return found
+
+
+def test_the_parts_of_every_package_have_an_order() -> None:
+    """Folders do not import each other, at any depth: each package can be read from its lowest part upwards."""
+    graph = _graph(ROOT)
+    packages = [name for name in graph if any(other.startswith(f"{name}.") for other in graph)]
+    assert len(packages) > 25
+    assert {name: found for name in packages if (found := _in_circles(_parts(graph, name)))} == {}
+
+
+def test_two_folders_that_import_each_other_are_seen() -> None:
+    """Though none of their modules do."""
+    graph = {"p.a.one": {"p.b.two"}, "p.b.three": {"p.a.four"}, "p.b.two": set[str](), "p.a.four": set[str]()}
+    assert _in_circles(graph) == set()
+    assert _in_circles(_parts(graph, "p")) == {"a", "b"}
 
 
 def test_a_repaired_theorem_is_read_in_a_few_files() -> None:

@@ -27,7 +27,7 @@ def evidence(**changed: Any) -> Evidence:
 
 def run(series: bool = False) -> Any:
     problem = dpfl.problems.make("quadratic", clients=3, dimension=2, seed=1)
-    algorithm = dpfl.algorithms.FedAvg(local_step=0.1, local_steps=2, sigma=0.1)
+    algorithm = dpfl.algorithms.DPFedAvg(local_step=0.1, local_steps=2, threshold=5.0, sigma=0.1)
     return dpfl.simulate(algorithm, problem, rounds=8, replicates=4, device="cpu", series=series)
 
 

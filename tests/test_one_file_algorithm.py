@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 import dpfl_theory
-from dpfl_theory import descriptions
-from dpfl_theory.algorithms import Cohort, Simulation, simulate
+from dpfl_theory import algorithms
+from dpfl_theory.algorithms import user_files
+from dpfl_theory.algorithms.user_files import resolved
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.core import Expected, Experiment, Hypothesis, Sides, Source, Statement, Symbol, checks
-from dpfl_theory.descriptions import user_files
-from dpfl_theory.descriptions.user_files import resolved
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import get
 from dpfl_theory.problems import make
 from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.simulation import Cohort, Simulation, simulate
 
 FILE = Path(__file__).parents[1] / "examples" / "algorithms" / "fedprox.py"
 NAMED = f"{FILE}:dp-fedprox"
@@ -34,7 +34,7 @@ def only_here(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Registered algorithms are forgotten after each test."""
     monkeypatch.setattr(user_files, "_FILES", {})
     yield
-    descriptions.REGISTERED.clear()
+    algorithms.REGISTERED.clear()
 
 
 def fedprox() -> Any:

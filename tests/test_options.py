@@ -15,8 +15,8 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import application, main
 from dpfl_theory.cli._privacy import commands
-from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.console import as_options, option
 
 ROOT = Path(dpfl_theory.__file__).parent
 LIBRARY = [p for p in ROOT.rglob("*.py") if p.relative_to(ROOT).parts[0] not in ("cli", "console.py")]

@@ -186,8 +186,8 @@ def test_sensitivity_says_what_it_tries_and_how_long_it_took(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its progress names the statement and the share, its seconds count, and its table states its resolution."""
-    monkeypatch.setattr("dpfl_theory.console.QUIET_SECONDS", 0.0)
-    monkeypatch.setattr("dpfl_theory.console.SPARSE_SECONDS", 0.0)
+    monkeypatch.setattr("dpfl_theory.runtime.console.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("dpfl_theory.runtime.console.SPARSE_SECONDS", 0.0)
     file = str(EXAMPLES / "private_gradient_descent.py")
     line = ["check", "--method", "exact", "--store", "off", "--jobs", "1", "--sensitivity", "--file", file]
     started = time.monotonic()

@@ -25,7 +25,7 @@ from functools import cache, partial
 from pathlib import Path
 import os
 import numpy as np
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 from dpfl_theory.validation import main
 from . import _helper
 

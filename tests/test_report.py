@@ -97,7 +97,7 @@ OWN = {
 }
 
 SCRIPT = """
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 TITLE, CAPTION, SOURCE, BUDGET_SECONDS = "t", "c", {}, {}
 def compute(context): return {}
 def draw(data):

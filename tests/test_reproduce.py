@@ -34,8 +34,8 @@ SCRIPT = """
 import time
 from pathlib import Path
 import numpy as np
-from dpfl_theory.kernels import threads
-from dpfl_theory.report import style
+from dpfl_theory.runtime import threads
+from dpfl_theory.validation import style
 from dpfl_theory.validation import main
 
 TITLE, CAPTION = "Draws", "Some draws."

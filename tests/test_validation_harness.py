@@ -15,8 +15,7 @@ from setuptools import find_packages
 from dpfl_theory import validation
 from dpfl_theory.cli import main
 from dpfl_theory.errors import InputError
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, Script, available, load, redraw, run, to_json
+from dpfl_theory.validation import Context, Script, available, load, redraw, run, style, to_json
 from dpfl_theory.validation import script as script_module
 from dpfl_theory.validation.document import read
 from dpfl_theory.validation.tasks import order_of, together
@@ -25,7 +24,7 @@ Output = pytest.CaptureFixture[str]
 
 SCRIPT = """
 from . import _helper
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 from dpfl_theory.validation import main
 
 TITLE = "Powers"

@@ -15,8 +15,8 @@ from dpfl_theory.runtime.recorded_warnings import counted, in_words, recorded, t
 
 DIVERGES = """
 import numpy as np
-from dpfl_theory.algorithms import simulate
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+from dpfl_theory.simulation import simulate
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.problems import make
 TITLE, CAPTION, SOURCE = "A run that diverges", "A run.", {"paper": "mine", "where": "here"}
 BUDGET_SECONDS = {"full": 1.0, "paper": 1.0}
@@ -58,7 +58,7 @@ def round(w, state, clients, cohort, rng, *, eta):
 """
 OVERFLOWS = """
 import numpy as np
-from dpfl_theory.descriptions.fedavg import FedAvg
+from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Source, Statement, Symbol
 def build(statement, instance):

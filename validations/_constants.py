@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory import privacy
-from dpfl_theory.kernels import threads
 from dpfl_theory.privacy.pld import epsilon_limits
+from dpfl_theory.runtime import threads
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 from dpfl_theory.validation import Context
 
@@ -110,7 +110,7 @@ def smooth(x: Iterable[float], y: Iterable[float]) -> tuple[Any, Any]:
 
 def draw_limits(ax: Any, curve: Mapping[str, Any], colour: str, *, band: bool = True, **look: Any) -> None:
     """A curve of `point`s as a line, the upper limit, above a pale band down to the lower one."""
-    from dpfl_theory.report import style
+    from dpfl_theory.validation import style
 
     x, high = smooth(curve["epsilon_high"], curve["high"])
     ax.plot(x, high, color=colour, **look)

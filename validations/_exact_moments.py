@@ -15,21 +15,21 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.observables import get
+from dpfl_theory.algorithms.error_feedback import NormEC
+from dpfl_theory.algorithms.fedavg import FedAvg
+from dpfl_theory.algorithms.record_level import DPScaffold
+from dpfl_theory.algorithms.scaffnew import UnclippedScaffNew
+from dpfl_theory.algorithms.scaffold import Scaffold, all_users
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.core.algorithm import Algorithm as Description
-from dpfl_theory.descriptions.error_feedback import NormEC
-from dpfl_theory.descriptions.fedavg import FedAvg
-from dpfl_theory.descriptions.record_level import DPScaffold
-from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
-from dpfl_theory.descriptions.scaffold import Scaffold, all_users
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
 from dpfl_theory.problems.least_squares import from_data
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
+from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.observables import get
 from dpfl_theory.statements.das2022._sampling_moments import second_moment
 from dpfl_theory.statements.hou2023._observation_runs import gap
 from dpfl_theory.statements.hou2023._runs import expected_psi

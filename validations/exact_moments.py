@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, as_question, main
+from dpfl_theory.validation import Context, as_question, main, style
 
 from . import _exact_moments as moments
 

@@ -8,9 +8,8 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.recommend.search import Plan
-from dpfl_theory.report import style
 from dpfl_theory.runtime.executor import one_thread
-from dpfl_theory.validation import Context, as_question, main
+from dpfl_theory.validation import Context, as_question, main, style
 
 from . import _landscape as landscape
 

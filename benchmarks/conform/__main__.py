@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 from benchmarks.conform.planted import BUILT_IN, CONSEQUENCES, CORRECT, PLANTED, Plant, function_of
 from dpfl_theory.conform.result import Conformance
 from dpfl_theory.conform.run import conform
-from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.runtime.threads import usable_cores
 
 RUNS = 200
 ALPHA = 1e-6

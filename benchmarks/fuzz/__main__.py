@@ -22,7 +22,7 @@ from benchmarks.fuzz.contract import PATIENCE
 from benchmarks.fuzz.guided import GUIDED
 from benchmarks.fuzz.readers import READERS
 from benchmarks.fuzz.run import MOST, SEED, tried
-from dpfl_theory.kernels.threads import usable_cores
+from dpfl_theory.runtime.threads import usable_cores
 
 INPUTS = 10_000
 HEAD = (

@@ -20,7 +20,7 @@ from benchmarks.fuzz.edits import edited, packed
 
 __all__ = ["READERS", "Reader"]
 
-SCRIPT = """from dpfl_theory.report import style
+SCRIPT = """from dpfl_theory.validation import style
 
 TITLE, CAPTION = "Halves", "Some halves."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}

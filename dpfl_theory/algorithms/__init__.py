@@ -1,27 +1,70 @@
-"""Batched simulation of algorithms: rounds of a description on many replicates at once, and what is observed."""
+"""The algorithms, each described once: parameters, named parts of the round, privacy, known faults in code.
 
-from dpfl_theory.algorithms.average import WeightedAverage
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.batched import Simulation
-from dpfl_theory.algorithms.cohort import Cohort
-from dpfl_theory.algorithms.divergence import DivergenceWarning
-from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
-from dpfl_theory.algorithms.hyperparameters import Schedule, Tabulated
-from dpfl_theory.algorithms.simulate import Run, Stream, simulate
+The classes are attributes: ``algorithms.DPFedAvg`` is ``get("dp-fedavg")``.
+"""
 
-__all__ = [
-    "Algorithm",
-    "Cohort",
-    "DivergenceWarning",
-    "FullGradient",
-    "Gradient",
-    "NoisyGradient",
-    "RecordGradient",
-    "Run",
-    "Schedule",
-    "Simulation",
-    "Stream",
-    "Tabulated",
-    "WeightedAverage",
-    "simulate",
-]
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.errors import InputError, unknown_name
+
+__all__ = ["REGISTERED", "algorithms", "get", "register"]
+
+REGISTERED: dict[str, type[Algorithm]] = {}
+"""The algorithms of users, by name."""
+
+
+@cache
+def _own() -> dict[str, type[Algorithm]]:
+    from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
+    from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
+    from dpfl_theory.algorithms.record_level import ALGORITHMS as RECORD_LEVEL
+    from dpfl_theory.algorithms.scaffnew import ALGORITHMS as SCAFFNEW
+    from dpfl_theory.algorithms.scaffold import ALGORITHMS as SCAFFOLD
+    from dpfl_theory.algorithms.two_step_sizes import ALGORITHMS as TWO_STEP_SIZES
+
+    every = (*FEDAVG, *TWO_STEP_SIZES, *SCAFFNEW, *SCAFFOLD, *RECORD_LEVEL, *ERROR_FEEDBACK)
+    return {one.name: one for one in every}
+
+
+def algorithms() -> dict[str, type[Algorithm]]:
+    """All algorithms by name.
+
+    >>> sorted(algorithms())[:2]
+    ['dp-clip21', 'dp-fedavg']
+    """
+    return dict(sorted({**_own(), **REGISTERED}.items()))
+
+
+def get(name: str) -> type[Algorithm]:
+    """The algorithm of this name. Raises InputError for an unknown name, with the nearest one.
+
+    >>> get("dp-fedavg").protects
+    'client'
+    """
+    known = algorithms()
+    if name not in known:
+        raise unknown_name("algorithm", name, known)
+    return known[name]
+
+
+def register(algorithm: type[Algorithm]) -> type[Algorithm]:
+    """Add an algorithm, for use in `simulate`, sweeps, `conform` and privacy; a class decorator.
+
+    Raises InputError where the name is empty or taken by another algorithm of this package.
+    """
+    if not algorithm.name or algorithm.name in _own():
+        raise InputError(f"the algorithm's name is {algorithm.name!r}: give its class a name of its own")
+    REGISTERED[algorithm.name] = algorithm
+    return algorithm
+
+
+def __getattr__(name: str) -> Any:
+    if not name.startswith("_"):
+        for one in _own().values():
+            if one.__name__ == name:
+                return one
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -24,9 +24,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from dpfl_theory.algorithms import Stream, simulate
-from dpfl_theory.algorithms.divergence import NEVER, divergence_text
-from dpfl_theory.algorithms.observables import get
 from dpfl_theory.checks.decision import BoundLimits, certain, decide, decide_least
 from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.linear_form import Linear, linearise
@@ -35,6 +32,9 @@ from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
+from dpfl_theory.simulation import Stream, simulate
+from dpfl_theory.simulation.divergence import NEVER, divergence_text
+from dpfl_theory.simulation.observables import get
 
 __all__ = ["Experiment", "run"]
 

@@ -28,9 +28,9 @@ from dpfl_theory.core import Check, Sides, Statement, methods
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.methods import UNITS
-from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.threads import usable_cores
 from dpfl_theory.statements.power import FILE, Power, recorded
 
 __all__ = [

@@ -17,7 +17,7 @@ import typer
 from typer.main import get_command
 
 from dpfl_theory import __version__
-from dpfl_theory.console import emit, run_app
+from dpfl_theory.runtime.console import emit, run_app
 
 __all__ = ["application", "commands_of", "main"]
 

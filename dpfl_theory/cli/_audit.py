@@ -10,10 +10,10 @@ import typer
 from dpfl_theory.cli._options import Device, Format, Seed, number, table
 from dpfl_theory.cli._output import laid_out
 from dpfl_theory.cli._parameters import number as parsed
-from dpfl_theory.console import Progress, choice, emit, parse_seed, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import Progress, choice, emit, parse_seed, print_message
 
 __all__ = ["audit"]
 
@@ -40,7 +40,7 @@ def audit(
     \b
       dpfl-theory privacy audit "FedAvg, clip, average" --delta 1e-3
     """
-    from dpfl_theory.privacy.audit.registry import AUDITS
+    from dpfl_theory.audit.registry import AUDITS
 
     choice("format", format_, ("text", "json"))
     target = None if output is None else writable(output)

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.core import Check, Statement

@@ -8,9 +8,9 @@ from typing import Any
 
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._recommend import certificate, number
-from dpfl_theory.console import option, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.console import option, print_message
 
 __all__ = ["as_text", "draw", "kind_of", "numbers"]
 
@@ -34,7 +34,7 @@ def kind_of(picture: Path | None) -> str:
 def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
     """Write the comparison's figure to a file."""
     from dpfl_theory.recommend.figure import draw
-    from dpfl_theory.report import style
+    from dpfl_theory.validation import style
 
     write(picture, style.render(draw(document))[kind])
     print_message(f"figure: {picture}")

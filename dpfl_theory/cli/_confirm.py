@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.console import print_message
 from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.console import print_message
 
 __all__ = ["draw", "lines"]
 
@@ -71,7 +71,7 @@ def _cost(cost: Mapping[str, Any]) -> str:
 def draw(document: Mapping[str, Any], picture: Path, kind: str) -> None:
     """Write the neighbourhoods' figure to a file."""
     from dpfl_theory.recommend.figure import neighbourhoods
-    from dpfl_theory.report import style
+    from dpfl_theory.validation import style
 
     write(picture, style.render(neighbourhoods(document["confirmed"]))[kind])
     print_message(f"figure: {picture}")

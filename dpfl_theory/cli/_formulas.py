@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from dpfl_theory.console import choice
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import optimize
 from dpfl_theory.privacy import noble2022
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
+from dpfl_theory.runtime.console import choice
 
 __all__ = ["ACCOUNTANTS", "NOTE", "TIGHT", "Formula", "accountant"]
 

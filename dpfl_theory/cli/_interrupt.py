@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.console import Progress, emit, print_message
+from dpfl_theory.runtime.console import Progress, emit, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.core.evidence import Evidence

@@ -7,8 +7,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from dpfl_theory.cli import _color
-from dpfl_theory.console import emit, print_message
 from dpfl_theory.inventory import Item, Kind, Parameter
+from dpfl_theory.runtime.console import emit, print_message
 
 __all__ = ["list_items", "show_item"]
 

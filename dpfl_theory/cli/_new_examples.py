@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import print_message
 
 __all__ = ["examples", "folder"]
 

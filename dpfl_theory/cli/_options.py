@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.console import FULL, PAPER, emit, parse_budget
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.console import FULL, PAPER, emit, parse_budget
 
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
-from dpfl_theory.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
 from dpfl_theory.errors import DpflError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["Output", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]

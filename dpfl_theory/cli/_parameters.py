@@ -11,10 +11,10 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
+from dpfl_theory.runtime.console import as_options, option
 
 __all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 

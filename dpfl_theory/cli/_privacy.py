@@ -16,12 +16,12 @@ from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._options import Format, table
 from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
-from dpfl_theory.console import choice, emit, option, parse_budget, print_message
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.accounting import meaningless_epsilon
 from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, renamed
 from dpfl_theory.privacy.mechanisms.base import OF
 from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_limits
+from dpfl_theory.runtime.console import choice, emit, option, parse_budget, print_message
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 from dpfl_theory.statements.noise_constants import constant as constant_of
 
@@ -319,7 +319,7 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
 
 def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> type[Mechanism]:
     """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
-    from dpfl_theory.descriptions.user_files import resolved
+    from dpfl_theory.algorithms.user_files import resolved
 
     algorithm = resolved(algorithm)
     if algorithm not in RENAMED:

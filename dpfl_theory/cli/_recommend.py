@@ -12,10 +12,10 @@ import typer
 
 from dpfl_theory.cli._confirm import lines as confirmed
 from dpfl_theory.cli._output import laid_out
-from dpfl_theory.console import as_options, option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
+from dpfl_theory.runtime.console import as_options, option
 
 __all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
 

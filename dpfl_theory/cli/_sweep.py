@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._options import number, table
 from dpfl_theory.cli._output import laid_out
-from dpfl_theory.console import emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import apart, writable
+from dpfl_theory.runtime.console import emit, print_message
 from dpfl_theory.sweep.table import Table, checked, of_rounds
 
 if TYPE_CHECKING:

@@ -29,11 +29,20 @@ from dpfl_theory.cli._options import (
     parse_jobs,
     parse_limit,
 )
-from dpfl_theory.console import Progress, as_options, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import (
+    Progress,
+    as_options,
+    choice,
+    emit,
+    parse_alpha,
+    parse_budget,
+    parse_seed,
+    print_message,
+)
 from dpfl_theory.runtime.executor import on
 from dpfl_theory.runtime.interrupts import on_interrupt
 from dpfl_theory.runtime.recorded_warnings import Warned, counted, recorded
@@ -231,7 +240,7 @@ def _with_import(report: Report, warned: Sequence[Warned]) -> Report:
 def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None) -> Report:
     """The report with the errors that its checks would detect, measured by checking stronger statements."""
     from dpfl_theory.checks.power import measure
-    from dpfl_theory.kernels.threads import usable_cores
+    from dpfl_theory.runtime.threads import usable_cores
 
     print_message("checking stronger statements: the right sides smaller by up to 99.9 %")
     jobs = usable_cores() if processes is None else processes

@@ -11,10 +11,10 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
-from dpfl_theory.console import choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import printed_aside, writable, write
+from dpfl_theory.runtime.console import choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 
 app = typer.Typer()

@@ -10,7 +10,7 @@ from typing import Any
 import typer
 
 from dpfl_theory.cli._options import Format, table
-from dpfl_theory.console import choice, emit
+from dpfl_theory.runtime.console import choice, emit
 
 app = typer.Typer()
 

@@ -12,10 +12,10 @@ import typer
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, parse_limit
 from dpfl_theory.cli._resolve import one_statement
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 
 app = typer.Typer()

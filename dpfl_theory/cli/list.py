@@ -12,12 +12,12 @@ import typer
 from dpfl_theory import inventory
 from dpfl_theory.cli import _color, _complete, _inventory, _listing
 from dpfl_theory.cli._options import Format
-from dpfl_theory.console import choice, emit, print_message
 from dpfl_theory.core import Statement, methods
 from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.statement import KINDS, PROVENANCES
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.numerals import number_of
+from dpfl_theory.runtime.console import choice, emit, print_message
 from dpfl_theory.statements import papers
 from dpfl_theory.statements.power import recorded
 from dpfl_theory.statements.summary import summary

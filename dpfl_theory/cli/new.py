@@ -9,9 +9,9 @@ import typer
 
 from dpfl_theory.cli._new_ci import ci
 from dpfl_theory.cli._new_examples import examples
-from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import print_message
 
 app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Write a file to start from.")

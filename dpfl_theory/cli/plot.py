@@ -10,11 +10,11 @@ import typer
 
 from dpfl_theory.cli._options import Device, Seed, parse_limit
 from dpfl_theory.cli._resolve import one_statement
-from dpfl_theory.console import Progress, choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import Progress, choice, emit, parse_alpha, parse_seed, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.checks.curve import Curve
@@ -58,7 +58,7 @@ def plot(
     from dpfl_theory.checks.curve import check_of, curve
     from dpfl_theory.checks.settings import Settings
     from dpfl_theory.report.curve import as_csv, as_json, draw
-    from dpfl_theory.report.style import render
+    from dpfl_theory.validation.style import render
 
     if not over:
         raise InputError("no symbol is named: add --over, as --over eta")

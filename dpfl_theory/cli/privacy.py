@@ -7,7 +7,7 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-from dpfl_theory.console import choice
+from dpfl_theory.runtime.console import choice
 
 
 class _OnDemand(TyperGroup):

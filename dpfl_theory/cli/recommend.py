@@ -12,11 +12,11 @@ import typer
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
 from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
-from dpfl_theory.console import Progress, as_options, choice, emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import Progress, as_options, choice, emit, print_message
 from dpfl_theory.runtime.executor import on
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def recommend(
         "confirm": confirm,
     }
     if rule == BEST:
-        from dpfl_theory.kernels.threads import usable_cores
+        from dpfl_theory.runtime.threads import usable_cores
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:

@@ -28,11 +28,11 @@ from dpfl_theory.cli._options import (
     opened,
     parse_jobs,
 )
-from dpfl_theory.console import choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.runtime.atomic_files import writable
+from dpfl_theory.runtime.console import choice, emit, parse_alpha, parse_seed, print_message
 from dpfl_theory.runtime.executor import on
 
 app = typer.Typer()

@@ -12,12 +12,12 @@ import typer
 from dpfl_theory import inventory, statements
 from dpfl_theory.cli import _complete, _inventory
 from dpfl_theory.cli._options import Format
-from dpfl_theory.console import choice, emit
 from dpfl_theory.core import Effect, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
 from dpfl_theory.glob_patterns import is_pattern
+from dpfl_theory.runtime.console import choice, emit
 from dpfl_theory.statements.power import of_json
 from dpfl_theory.statements.summary import in_markdown
 

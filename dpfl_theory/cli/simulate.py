@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.console import Progress, emit, print_message, time_left
+from dpfl_theory.runtime.console import Progress, emit, print_message, time_left
 
 app = typer.Typer()
 

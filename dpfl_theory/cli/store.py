@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from dpfl_theory.cli._options import Kept, table
-from dpfl_theory.console import choice, emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import choice, emit, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store

@@ -8,9 +8,9 @@ from typing import Annotated
 import typer
 
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
-from dpfl_theory.console import Progress, emit, print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import Progress, emit, print_message
 from dpfl_theory.runtime.executor import on
 
 app = typer.Typer()
@@ -65,7 +65,7 @@ def sweep(
         return _plot(given[1:], output)
     if len(given) > 1:
         raise InputError(f"{given[1]!r} is not expected: give one CONFIG.toml, or plot RESULTS x=... y=...")
-    from dpfl_theory.kernels.threads import usable_cores
+    from dpfl_theory.runtime.threads import usable_cores
     from dpfl_theory.sweep.config import read, with_assignments
     from dpfl_theory.sweep.pack import packed
     from dpfl_theory.sweep.run import needs_processes, planned, run, usual_pack
@@ -102,9 +102,9 @@ def _cells(text: str | None) -> int | None:
 
 
 def _plot(words: list[str], output: str | None) -> int:
-    from dpfl_theory.report.style import render
     from dpfl_theory.sweep.plot import assigned, draw
     from dpfl_theory.sweep.table import load
+    from dpfl_theory.validation.style import render
 
     if not words:
         raise InputError("plot needs results: write dpfl-theory sweep plot RESULTS x=eta y=suboptimality")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
-from dpfl_theory.conform.comparisons.probes import (
+from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.probes import (
     LONG_STEP,
     STEP,
     Path,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from dpfl_theory.algorithms import algorithms
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Fault, Reading
 from dpfl_theory.core.parameter import Parameter
-from dpfl_theory.descriptions import algorithms
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Player", "Reference", "Values", "references"]

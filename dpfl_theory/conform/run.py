@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.algorithms.user_files import resolved
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
 from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
-from dpfl_theory.conform.comparisons.fault_search import ObservedDifference, explains
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
-from dpfl_theory.conform.comparisons.probes import SPREAD, Plan
 from dpfl_theory.conform.comparisons.sampling_fallback import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import claim, private
+from dpfl_theory.conform.fault_search import ObservedDifference, explains
+from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
-from dpfl_theory.descriptions.user_files import resolved
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, Literal
 from dpfl_theory.lazy import mpmath
 
 if TYPE_CHECKING:
-    from dpfl_theory.algorithms import Algorithm
-    from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.core.statement import Sides
     from dpfl_theory.problems.base import Array, Problem
+    from dpfl_theory.simulation import Algorithm
+    from dpfl_theory.simulation.observables import Reach
 
 __all__ = [
     "Case",

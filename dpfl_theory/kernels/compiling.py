@@ -15,8 +15,8 @@ from typing import Any
 
 from numba.core import event
 
-from dpfl_theory.console import print_message
-from dpfl_theory.kernels.announce import claim_announcement
+from dpfl_theory.runtime.announce import claim_announcement
+from dpfl_theory.runtime.console import print_message
 
 __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "listen"]
 

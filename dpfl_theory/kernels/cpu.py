@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox, threads
+from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox
 from dpfl_theory.kernels.compiled import mutable
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import RECORDS
+from dpfl_theory.runtime import threads
 
 __all__ = ["CpuEngine"]
 

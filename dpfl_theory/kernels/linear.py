@@ -7,7 +7,7 @@ features) are flat in C order, so a batch (S, classes * features) is viewed as (
 products serve.
 
 A client's logits are formed for some replicates at a time, so that they stay in the cache. The BLAS has one thread,
-since blocks of replicates run in parallel (`dpfl_theory.algorithms.simulate`). Nothing here overflows: exponentials are
+since blocks of replicates run in parallel (`dpfl_theory.simulation.simulate`). Nothing here overflows: exponentials are
 taken of non-positive numbers only."""
 
 from __future__ import annotations

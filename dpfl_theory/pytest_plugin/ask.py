@@ -57,9 +57,9 @@ def _request(
     budget: str | float | None = None,
     device: str = "auto",
 ) -> Request:
-    from dpfl_theory.console import choice, parse_budget
     from dpfl_theory.core import Statement
     from dpfl_theory.core.evidence import OF_STATEMENTS
+    from dpfl_theory.runtime.console import choice, parse_budget
 
     if not ids and file is None:
         raise InputError("no theorem is named: give the id of a statement, or file='my.py' with statements of your own")

@@ -91,24 +91,24 @@ def _value(config: pytest.Config, name: str, parse: Callable[[Any], Any]) -> Any
 
 
 def _alpha(text: str) -> float:
-    from dpfl_theory.console import parse_alpha
+    from dpfl_theory.runtime.console import parse_alpha
 
     return parse_alpha(text)
 
 
 def _budget(text: str | None) -> float | None:
-    from dpfl_theory.console import parse_budget
+    from dpfl_theory.runtime.console import parse_budget
 
     return parse_budget(text)
 
 
 def _seed(text: str) -> int:
-    from dpfl_theory.console import parse_seed
+    from dpfl_theory.runtime.console import parse_seed
 
     return parse_seed(text)
 
 
 def _undecided(text: str) -> str:
-    from dpfl_theory.console import choice
+    from dpfl_theory.runtime.console import choice
 
     return choice("outcome of an undecided theorem", text, UNDECIDED)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.recommend.search import Plan, usual
 from dpfl_theory.recommend.tuned import Tuned
+from dpfl_theory.simulation import simulate
 
 __all__ = ["Cause", "causes", "describe_causes"]
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

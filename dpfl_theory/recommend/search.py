@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.surface import least_of_quadratic
 from dpfl_theory.recommend.tuned.base import Tuned
+from dpfl_theory.simulation import simulate
 
 __all__ = ["Plan", "Trial", "confirmed", "measure", "search", "usual"]
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.checks.curve import Curve, Point
 from dpfl_theory.core.prose import plain
-from dpfl_theory.report import style
 from dpfl_theory.report.formulas import lines
+from dpfl_theory.validation import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -17,8 +17,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.console import print_message
 from dpfl_theory.runtime.entries import Entry
 
 __all__ = ["OFF", "VARIABLE", "Store", "place", "reused"]

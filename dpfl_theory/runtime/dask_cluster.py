@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError
-from dpfl_theory.kernels import threads
+from dpfl_theory.runtime import threads
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.pools import Lost, Pool
 from dpfl_theory.runtime.slots import Parcel, collect_parcels, state_of, unpack

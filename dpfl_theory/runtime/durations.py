@@ -17,9 +17,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.console import print_message
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.console import print_message
 
 __all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
 

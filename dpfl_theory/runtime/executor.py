@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import EnvironmentFault
-from dpfl_theory.kernels import threads
+from dpfl_theory.runtime import threads
 from dpfl_theory.runtime.interrupts import without_interrupts
 from dpfl_theory.runtime.pools import Lost, Pool, Processes
 

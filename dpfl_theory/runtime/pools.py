@@ -16,7 +16,7 @@ from typing import Any
 
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
-from dpfl_theory.kernels.announce import FirstTurn, share
+from dpfl_theory.runtime.announce import FirstTurn, share
 
 __all__ = ["Lost", "Pool", "Processes", "end_with_parent"]
 

@@ -29,7 +29,7 @@ class Moments(Generic[State]):
 
     state: each vector is a name, so that forms of it can be written down and inspected.
 
-    >>> from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+    >>> from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
     >>> from dpfl_theory.semantics.operations import run_round
     >>> world = Quadratics([1], [0], {"noise": 3})
     >>> algorithm = DPTwoSidedFedAvg(eta_l=Fraction(1, 2), eta_g=1, Q=1, sigma=1)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.core.algorithm import Algorithm
-from dpfl_theory.descriptions.averaging import Averaging
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import RunIndex, Vector, World
 

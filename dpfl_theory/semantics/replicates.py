@@ -14,14 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Algorithm
-from dpfl_theory.algorithms.base import Context, Round
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, SERVER_NOISE
 from dpfl_theory.kernels.tape.operations import Untraceable
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.simulation import Algorithm
+from dpfl_theory.simulation.base import Context, Round
 
 __all__ = ["AVERAGES", "Iterated", "Replicates", "first_vector"]
 

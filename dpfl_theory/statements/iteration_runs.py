@@ -23,8 +23,8 @@ def experiment(plan: Plan, own: Problem | None = None) -> Experiment:
     """Runs from the origin, on the problem that the instance names, or on this one."""
     import numpy as np
 
-    from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.semantics.replicates import Iterated, first_vector
+    from dpfl_theory.simulation.observables import Reach
 
     problem = _problem(plan) if own is None else own
     c = problem.constants
@@ -87,9 +87,9 @@ def _draws(algorithm: Any, problem: Problem, rounds: int) -> bool:
     """Whether a run draws anything in its first rounds."""
     import numpy as np
 
-    from dpfl_theory.algorithms.base import Context
     from dpfl_theory.kernels import select
     from dpfl_theory.kernels.engine import Replicates
+    from dpfl_theory.simulation.base import Context
 
     engine = select("cpu")
     context = Context(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.descriptions.fedavg import FedAvg
+from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass

@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
-from dpfl_theory.algorithms import Simulation
-from dpfl_theory.algorithms.observables import Reach
-from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
 from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.simulation import Simulation
+from dpfl_theory.simulation.observables import Reach
 
 __all__ = ["FAILURE", "fedavg_reach"]
 

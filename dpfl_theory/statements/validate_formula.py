@@ -43,7 +43,7 @@ def _is_unit(unit: object) -> bool:
 
 
 def _of_expectation(symbol: Expected, here: str) -> Iterator[str]:
-    from dpfl_theory.algorithms.observables import catalogue
+    from dpfl_theory.simulation.observables import catalogue
 
     known = catalogue()
     if not symbol.parts:

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms import Run as Simulated
 from dpfl_theory.checks.hypotheses import unmet
 from dpfl_theory.checks.linear_form import linearise
 from dpfl_theory.core import Statement
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.simulation import Run as Simulated
 from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import concerned, run_symbols, values_of
 from dpfl_theory.sweep.algorithms import Hyper

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.descriptions.user_files import resolved
+from dpfl_theory.algorithms.user_files import resolved
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import BUNDLED
 from dpfl_theory.schemas.faults import Faults, near, shorten, unknown, validated

@@ -20,15 +20,15 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms import Run, simulate
-from dpfl_theory.algorithms.divergence import NEVER
-from dpfl_theory.algorithms.divergence import divergence_text as told_divergence
-from dpfl_theory.algorithms.simulate import standard_error
 from dpfl_theory.errors import DpflError, InputError, format_error
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.time_limits import limited
+from dpfl_theory.simulation import Run, simulate
+from dpfl_theory.simulation.divergence import NEVER
+from dpfl_theory.simulation.divergence import divergence_text as told_divergence
+from dpfl_theory.simulation.simulate import standard_error
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell

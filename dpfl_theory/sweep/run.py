@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from dpfl_theory import __version__
-from dpfl_theory.console import Progress, as_options, print_message, time_left
-from dpfl_theory.descriptions.user_files import file_of
+from dpfl_theory.algorithms.user_files import file_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.cache import Store, reused
+from dpfl_theory.runtime.console import Progress, as_options, print_message, time_left
 from dpfl_theory.runtime.executor import run_pieces
 from dpfl_theory.runtime.keys import canonical, key
 from dpfl_theory.runtime.slots import Slot, keep_all

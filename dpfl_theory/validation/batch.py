@@ -9,7 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.console import (
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.glob_patterns import is_pattern, match_names
+from dpfl_theory.kernels import DEVICES, select
+from dpfl_theory.runtime.atomic_files import writable
+from dpfl_theory.runtime.cache import Store, reused
+from dpfl_theory.runtime.console import (
     FULL,
     PAPER,
     Progress,
@@ -20,14 +25,9 @@ from dpfl_theory.console import (
     run_app,
     seconds_left,
 )
-from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.glob_patterns import is_pattern, match_names
-from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.kernels.threads import usable_cores
-from dpfl_theory.runtime.atomic_files import writable
-from dpfl_theory.runtime.cache import Store, reused
 from dpfl_theory.runtime.executor import several, spread
 from dpfl_theory.runtime.forecast import Forecast
+from dpfl_theory.runtime.threads import usable_cores
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, exit_code, report
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
 from dpfl_theory.validation.tasks import Pieces, order_of, together

@@ -135,7 +135,7 @@ def redraw(
 
 
 def _drawn(script: Script, document: Mapping[str, Any]) -> dict[str, bytes]:
-    from dpfl_theory.report import style
+    from dpfl_theory.validation import style
 
     with style.figure_style():
         drawn = script.draw(document["data"])

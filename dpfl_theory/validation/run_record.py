@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from dpfl_theory.console import as_options, print_message
 from dpfl_theory.errors import DpflError, format_error, place
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.cached_calls import CallResult
+from dpfl_theory.runtime.console import as_options, print_message
 from dpfl_theory.runtime.recorded_warnings import in_words, total
 from dpfl_theory.validation.cache import data_slot, figures_slot
 from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED

@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from dpfl_theory.algorithms import register
+from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.faults.averaging import CLIPPING
+from dpfl_theory.algorithms.faults.noise import NOISE
 from dpfl_theory.core.algorithm import Fault, fault
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-from dpfl_theory.descriptions import register
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.faults.averaging import CLIPPING
-from dpfl_theory.descriptions.faults.noise import NOISE
 
 
 @register

@@ -1,6 +1,6 @@
 """Planted faults in the algorithms and their parts, and which check of the smoke set notices which.
 
-The faults are those of tests/algorithms/faults.py and some more, in words "module: what goes wrong". All of them are
+The faults are those of tests/simulation/faults.py and some more, in words "module: what goes wrong". All of them are
 noticed by oracles and laws in tests/mutants; here the question is what a change shows within seconds.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from algorithms.faults import EF, FAULTS, FEDAVG_FAULTS, SCAFFOLD, bounded
 from checks.test_rounds import FAULTS as ROUNDS
 from mutants.test_algorithm_mutants import RECORD_FAULTS, RECORD_SUMS
+from simulation.faults import EF, FAULTS, FEDAVG_FAULTS, SCAFFOLD, bounded
 
 __all__ = ["CODE", "NOTICED", "PARTS", "RECORDS", "UNNOTICED"]
 
@@ -42,7 +42,7 @@ PARTS: dict[str, dict[str, Callable[..., Any]]] = {
 
 CODE: dict[str, tuple[str, str, str]] = {
     **{f"{place[0].split('.')[1]}: {name.strip()}": (place[0], old, new) for name, place, old, new in (*FAULTS, *MORE)},
-    **{f"simulate: {name}": ("algorithms.simulate", old, new) for name, (old, new) in ROUNDS.items()},
+    **{f"simulate: {name}": ("simulation.simulate", old, new) for name, (old, new) in ROUNDS.items()},
 }
 """What goes wrong -> the module, and its source text before and after."""
 

@@ -80,7 +80,7 @@ def test_a_family_that_is_named_in_plain_data_concerns_whoever_can_make_it() -> 
 
 
 def test_an_algorithm_concerns_the_statements_that_run_it() -> None:
-    chosen = concerned("descriptions/scaffnew.py")
+    chosen = concerned("algorithms/scaffnew.py")
     assert "hou2023.theorem1" in chosen
     assert "shulgin2025.theorem1" not in chosen
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg
+from short_forms import clip, fedavg
 
-from dpfl_theory.algorithms import Cohort, Simulation, simulate
-from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.confidence import least_lower_limit, lower_limit, upper_limit
 from dpfl_theory.checks.decision import certain, decide, decide_least
@@ -22,6 +20,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbol
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.problems import make
+from dpfl_theory.simulation import Cohort, Simulation, simulate
+from dpfl_theory.simulation.observables import Reach
 from dpfl_theory.statements import get
 from dpfl_theory.statements.travel_bound import fedavg_reach
 

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import plant
-from simulations import fedavg
+from short_forms import fedavg
 
 from dpfl_theory import statements
-from dpfl_theory.algorithms.observables import Reach
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import Experiment
 from dpfl_theory.checks.runner import checks_of, run_one
@@ -22,6 +21,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.problems import make
+from dpfl_theory.simulation.observables import Reach
 
 FALLING = ("das2022.lemma9", "quadratics, the gap falls by 19% a round, eta L = 0.05")
 PRODUCTS = ("zhang2021.eq13", "one round in two dimensions, two of six clients, half of them clipped")
@@ -141,7 +141,7 @@ NOTICED = {
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", FAULTS)
 def test_other_rounds_are_noticed(fault: str, monkeypatch: pytest.MonkeyPatch, record_property: Any) -> None:
-    plant(monkeypatch, "algorithms.simulate", *FAULTS[fault])
+    plant(monkeypatch, "simulation.simulate", *FAULTS[fault])
     of_checks = {check[0]: of_catalogue(*check) for check in CATALOGUE}
     of_equalities = {name: of_moments(*which).verdict for name, which in MOMENTS.items()}
     turned = {k: v for k, v in {**of_checks, **of_equalities}.items() if v != "holds"}

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import plant
-from simulations import fedavg
+from short_forms import fedavg
 
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit

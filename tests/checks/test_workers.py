@@ -19,8 +19,8 @@ from dpfl_theory import check, statements
 from dpfl_theory.checks.runner import Report, checks_of, plan, run_plan, suitable_jobs
 from dpfl_theory.core import Check, Source, Statement, methods
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.kernels.threads import usable_cores
 from dpfl_theory.runtime.executor import one_thread
+from dpfl_theory.runtime.threads import usable_cores
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "my_statements.py"
 HEAD = """
@@ -148,7 +148,7 @@ def test_few_cheap_checks_are_not_worth_a_process() -> None:
 
 def test_every_check_has_one_thread() -> None:
     """Whoever asks, so that the last digits do not depend on the number of cores."""
-    from dpfl_theory.kernels.threads import available
+    from dpfl_theory.runtime.threads import available
 
     with one_thread():
         pass  # loads the BLAS

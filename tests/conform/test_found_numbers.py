@@ -7,7 +7,7 @@ import re
 import pytest
 
 from benchmarks.conform.planted import BUILT_IN, CORRECT, Plant, function_of
-from dpfl_theory.conform.comparisons import fault_search
+from dpfl_theory.conform import fault_search
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
 from dpfl_theory.core.algorithm import Fault, with_number

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.conform.comparisons.probes import Path, Plan, Spread, probe_without_noise
+from dpfl_theory.algorithms.faults.fedavg import CLIPPED_DIFFERENCES
+from dpfl_theory.conform.probes import Path, Plan, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.descriptions.faults.fedavg import CLIPPED_DIFFERENCES
 
 DPFedAvg, DPTwoSided = references()["dp-fedavg"], references()["dp-fedavg-two-sided"]
 

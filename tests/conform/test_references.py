@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg, normalise, scaffold, two_sided
+from short_forms import clip, fedavg, normalise, scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, Simulation
-from dpfl_theory.algorithms.base import Context
-from dpfl_theory.conform.comparisons.probes import Path, Spread, probe_without_noise
+from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.conform.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
-from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.simulation import Cohort, Simulation
+from dpfl_theory.simulation.base import Context
 
 ALGORITHMS: dict[str, Any] = {
     "fedavg": lambda v: fedavg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),

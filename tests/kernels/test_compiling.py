@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from patience import HANGS
 
-from dpfl_theory.kernels import announce, compiling
+from dpfl_theory.kernels import compiling
+from dpfl_theory.runtime import announce
 
 SMALLEST = """
 import sys

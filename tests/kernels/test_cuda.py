@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 from oracles.compare import CPU, PROBLEMS, disagreements, problem_of, starting_points
-from simulations import bound_of, fedavg, scaffold, two_sided
+from short_forms import bound_of, fedavg, scaffold, two_sided
 
 from dpfl_theory import kernels
-from dpfl_theory.algorithms import (
+from dpfl_theory.algorithms.error_feedback import InformedNormEC
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
+from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.simulation import (
     Cohort,
     NoisyGradient,
     RecordGradient,
@@ -18,11 +23,6 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.descriptions.error_feedback import InformedNormEC
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
-from dpfl_theory.kernels.cuda import CudaEngine, unavailable_reason
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.problems.linear_model import LinearModel
 
 pytestmark = pytest.mark.gpu
 

@@ -16,12 +16,12 @@ from threadpoolctl import threadpool_info
 
 from dpfl_theory import kernels
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.kernels import threads
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.cuda import unavailable_reason
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.linear import LOSSES
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.runtime import threads
 
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 ragged = st.lists(st.integers(0, 4), min_size=1, max_size=6).filter(any)
@@ -206,7 +206,7 @@ class Refuse:
     def find_spec(self, name, path=None, target=None):
         assert name.split(".")[0] != "cupy", "cupy was asked for"
 sys.meta_path.insert(0, Refuse())
-import dpfl_theory, dpfl_theory.kernels, dpfl_theory.kernels.cpu, dpfl_theory.kernels.cuda, dpfl_theory.algorithms
+import dpfl_theory, dpfl_theory.kernels, dpfl_theory.kernels.cpu, dpfl_theory.kernels.cuda, dpfl_theory.simulation
 dpfl_theory.kernels.select("cpu")
 try:
     dpfl_theory.kernels.select("cuda")

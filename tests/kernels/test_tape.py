@@ -10,9 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 from mutants.planting import mutated
-from simulations import clip, fedavg, model_clipped, normalise, scaffold, two_sided
+from short_forms import clip, fedavg, model_clipped, normalise, scaffold, two_sided
 
-from dpfl_theory.algorithms import (
+from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, NormEC
+from dpfl_theory.algorithms.scaffnew import DPScaffNew
+from dpfl_theory.errors import InputError
+from dpfl_theory.kernels.cpu import CpuEngine
+from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.streams import COIN, NOISE
+from dpfl_theory.kernels.tape import program, replay
+from dpfl_theory.problems import make
+from dpfl_theory.simulation import (
     Cohort,
     NoisyGradient,
     Run,
@@ -21,16 +29,8 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.observables import Observable, catalogue
-from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, NormEC
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
-from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import COIN, NOISE
-from dpfl_theory.kernels.tape import program, replay
-from dpfl_theory.problems import make
+from dpfl_theory.simulation.base import Algorithm, Context, Round
+from dpfl_theory.simulation.observables import Observable, catalogue
 
 LOOP = sys.modules[simulate.__module__]
 PROBLEMS = {

@@ -1,4 +1,4 @@
-"""Laws of every algorithm. A subclass of Algorithm in dpfl_theory.algorithms needs an entry in EXAMPLES; without one, a
+"""Laws of every algorithm. A subclass of Algorithm in dpfl_theory.simulation needs an entry in EXAMPLES; without one, a
 test fails.
 
 Each law is a function that returns faults as a list of sentences; tests/mutants shows that they can fail. Where a law
@@ -21,15 +21,31 @@ from typing import Any
 
 import numpy as np
 import pytest
-from algorithms.reductions import DESCRIBED
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import families
 from oracles.compare import ARRAY, ENGINES, differs, play, problem_of, starting_points
 from oracles.families import Transformed, dyadic, ragged
+from simulation.reductions import DESCRIBED
 
-import dpfl_theory.algorithms as package
-from dpfl_theory.algorithms import (
+import dpfl_theory.simulation as package
+from dpfl_theory.algorithms.averaging import with_momentum
+from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.algorithms.scaffold import Scaffold, all_users
+from dpfl_theory.algorithms.two_step_sizes import (
+    DPTwoSidedFedAvg,
+    ModelClippedFedAvg,
+    TwoSidedFedAvg,
+    UnclippedTwoSidedFedAvg,
+)
+from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.quadratic import random_quadratic
+from dpfl_theory.simulation import (
     Algorithm,
     Cohort,
     NoisyGradient,
@@ -37,23 +53,7 @@ from dpfl_theory.algorithms import (
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.algorithms.batched import Simulation
-from dpfl_theory.core.algorithm import Algorithm as Description
-from dpfl_theory.descriptions.averaging import with_momentum
-from dpfl_theory.descriptions.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
-from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
-from dpfl_theory.descriptions.scaffold import Scaffold, all_users
-from dpfl_theory.descriptions.two_step_sizes import (
-    DPTwoSidedFedAvg,
-    ModelClippedFedAvg,
-    TwoSidedFedAvg,
-    UnclippedTwoSidedFedAvg,
-)
-from dpfl_theory.problems import make
-from dpfl_theory.problems.base import Problem
-from dpfl_theory.problems.quadratic import random_quadratic
+from dpfl_theory.simulation.batched import Simulation
 
 Unit = tuple[int, int]  # exponents of the objective's and the parameters' unit
 LENGTH, SLOPE, NUMBER = (0, 1), (1, -1), (0, 0)

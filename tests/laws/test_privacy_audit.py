@@ -1,6 +1,6 @@
 """The law of privacy: no audit of an algorithm exceeds the claimed privacy loss.
 
-An algorithm with noise needs one line in dpfl_theory.privacy.audit.registry; without one, a test fails. All audits
+An algorithm with noise needs one line in dpfl_theory.audit.registry; without one, a test fails. All audits
 together raise a false alarm with probability at most 1e-5; tests/mutants shows what they can detect.
 """
 
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from dpfl_theory import descriptions
-from dpfl_theory.algorithms import Cohort, Simulation
-from dpfl_theory.descriptions.user_files import from_handle
-from dpfl_theory.privacy.audit.registry import AUDITS, described
+from dpfl_theory import algorithms
+from dpfl_theory.algorithms.user_files import from_handle
+from dpfl_theory.audit.registry import AUDITS, described
+from dpfl_theory.simulation import Cohort, Simulation
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "algorithms"
 DELTA, REPLICATES, FAMILY_ALPHA = 1e-3, 60_000, 1e-5
@@ -30,7 +30,7 @@ def test_no_audit_finds_more_than_is_claimed(name: str) -> None:
 
 def test_every_algorithm_with_noise_is_audited() -> None:
     names = {line.algorithm.run.name for line in AUDITS.values() if isinstance(line.algorithm, Simulation)}
-    private = {name for name, one in descriptions.algorithms().items() if one.protects}
+    private = {name for name, one in algorithms.algorithms().items() if one.protects}
     assert names == private | {"fedavg-model-clipping", "dp-norm-sgd"}
 
 
@@ -47,4 +47,4 @@ def test_mechanism_and_noise_follow_from_the_description() -> None:
         found = line.run(delta=DELTA, replicates=20_000, algorithm=Simulation(less, line.algorithm.cohort))
         assert "violated" in {one.verdict for one in found}
     finally:
-        descriptions.REGISTERED.clear()
+        algorithms.REGISTERED.clear()

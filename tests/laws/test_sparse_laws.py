@@ -9,10 +9,10 @@ import pytest
 from laws.test_algorithm_laws import EXAMPLES, SIGMA, STEP, THRESHOLD
 from oracles.compare import ENGINES, differs, play, starting_points
 from oracles.sparse import FAULTS, faulty, pair
-from simulations import fedavg
+from short_forms import fedavg
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.simulation import simulate
 
 ROUNDS, REPLICATES = 6, 3
 SIZES = (4, 2, 7, 3, 5)

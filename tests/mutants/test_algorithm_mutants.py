@@ -1,7 +1,7 @@
 """Planted faults in the algorithms, their parts, the kernels and the array engine: each must be detected.
 
 A fault is a change of the source text. The changed module is compiled outside of the package, and the comparison with
-the oracles, the laws of tests/laws and the reductions of tests/algorithms run on it. The end of the test run prints a
+the oracles, the laws of tests/laws and the reductions of tests/simulation run on it. The end of the test run prints a
 table of the checks that detected each fault.
 """
 
@@ -18,8 +18,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from algorithms import test_metrics as metrics
-from algorithms.faults import (
+from kernels import test_linear_records as records
+from kernels import test_subsets as subsets
+from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
+from mutants.planting import mutated, plant
+from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
+from simulation import test_metrics as metrics
+from simulation.faults import (
     FAULTS,
     FEDAVG_FAULTS,
     Cases,
@@ -28,17 +33,12 @@ from algorithms.faults import (
     gradient_cases,
     two_sided_cases,
 )
-from algorithms.reductions import REDUCTIONS, Zoo, zoo
-from kernels import test_linear_records as records
-from kernels import test_subsets as subsets
-from laws.test_algorithm_laws import EXAMPLES, LAWS, ragged
-from mutants.planting import mutated, plant
-from oracles.compare import ARRAY, CPU, disagreements, play, problem_of, starting_points
+from simulation.reductions import REDUCTIONS, Zoo, zoo
 
-from dpfl_theory.algorithms import batched
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.descriptions.scaffnew import ScaffNew
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
+from dpfl_theory.algorithms.scaffnew import ScaffNew
 from dpfl_theory.problems.quadratic import Quadratic
+from dpfl_theory.simulation import batched
 
 
 def against_oracles(cases: Cases, engine: Any = ARRAY, wrap: Callable[[Any], Any] = lambda problem: problem) -> Any:
@@ -259,7 +259,7 @@ def test_fault_in_the_records_kernels_is_noticed(fault: Any, record_property: An
 @pytest.mark.parametrize("fault", ACCURACY_FAULTS, ids=lambda f: f[0])
 def test_fault_in_the_accuracy_is_noticed(fault: Any, record_property: Any) -> None:
     name, old, new = fault
-    faulty = mutated("algorithms.metrics", old, new)
+    faulty = mutated("simulation.metrics", old, new)
     killer = noticed("definition", lambda: metrics.disagreements(faulty))
     record_property("kill", (f"metrics: {name}", killer))
     assert killer
@@ -299,7 +299,7 @@ def test_the_kernels_checks_pass_what_is_sound() -> None:
     )
     for module in (RECORD_SUMS, ARRAY_SUMS, PHILOX):
         assert record_suite(module, "import", "import") == []
-    assert metrics.disagreements(mutated("algorithms.metrics", "return", "return")) == []
+    assert metrics.disagreements(mutated("simulation.metrics", "return", "return")) == []
 
 
 WITNESSES = {
@@ -326,7 +326,7 @@ def test_every_new_module_has_faults() -> None:
     """Each has at least three, and no two have the same name."""
     names = [f"{fault[1][0]} {fault[0]}" for fault in (*FAULTS, *KERNEL_FAULTS)]
     names += [f"{fault[1]} {fault[0]}" for fault in RECORD_FAULTS]
-    names += [f"algorithms.metrics {fault[0]}" for fault in ACCURACY_FAULTS]
+    names += [f"simulation.metrics {fault[0]}" for fault in ACCURACY_FAULTS]
     assert len(names) == len(set(names))
     counts = {module: sum(name.startswith(module + " ") for name in names) for module in {n.split()[0] for n in names}}
     assert min(counts.values()) >= 3, counts

@@ -14,15 +14,15 @@ import numpy as np
 import pytest
 from mutants.planting import plant
 
+from dpfl_theory.audit.registry import AUDITS
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.privacy.audit.registry import AUDITS
 
 FAMILY_ALPHA = 1e-5
 DELTA, REPLICATES = 1e-3, 50_000
 DELTA_OF_SAMPLING, REPLICATES_OF_SAMPLING = 1e-2, 200_000  # harder to detect than a lack of noise
 
-BATCHED, COHORT, AVERAGING = "algorithms.batched", "algorithms.cohort", "descriptions.averaging"
-FEDAVG, SCAFFNEW = "descriptions.fedavg", "descriptions.scaffnew"
+BATCHED, COHORT, AVERAGING = "simulation.batched", "simulation.cohort", "algorithms.averaging"
+FEDAVG, SCAFFNEW = "algorithms.fedavg", "algorithms.scaffnew"
 CLIP, CLIENT, REPLACE = "FedAvg, clip, average", "FedAvg, clip, client", "FedAvg, clip, replace"
 ROUNDS, ROUNDS_CLIENT = "FedAvg, clip, 3 rounds", "FedAvg, normalise, client, 2 rounds"
 NORMALISE, NORMALISE_CLIENT = "FedAvg, normalise, average", "FedAvg, normalise, client"

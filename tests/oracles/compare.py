@@ -22,18 +22,18 @@ from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
-from dpfl_theory.algorithms.base import Algorithm, Context, Round
-from dpfl_theory.algorithms.cohort import Cohort
-from dpfl_theory.algorithms.gradients import RecordGradient
+from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
+from dpfl_theory.algorithms.record_level import RecordLevel
+from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
-from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
-from dpfl_theory.descriptions.record_level import RecordLevel
-from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.streams import COIN, NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.simulation.base import Algorithm, Context, Round
+from dpfl_theory.simulation.cohort import Cohort
+from dpfl_theory.simulation.gradients import RecordGradient
 
 ARRAY = ArrayEngine(np, "array", "NumPy as stand-in")
 ENGINES: dict[str, Engine] = {"cpu": CPU, "array": ARRAY}

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from laws.test_problem_laws import INSTANCES, NAMES, problem_of
-from simulations import fedavg
+from short_forms import fedavg
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.simulation import simulate
 
 ENGINES = {"cpu": select("cpu"), "array": ArrayEngine(np, "array", "NumPy in CuPy's place")}
 LINEAR = [name for name in NAMES if not name.startswith(("appendix-f", "quadratic", "zhang2021"))]

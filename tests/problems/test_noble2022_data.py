@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import fedavg
+from short_forms import fedavg
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import simulate
-from dpfl_theory.algorithms.metrics import accuracy
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import risk
 from dpfl_theory.problems.data import load
@@ -28,6 +26,8 @@ from dpfl_theory.problems.noble2022 import (
     synthetic_split,
 )
 from dpfl_theory.problems.risk import Whitened, global_risk
+from dpfl_theory.simulation import simulate
+from dpfl_theory.simulation.metrics import accuracy
 
 SMALL: dict[str, Any] = {"clients": 4, "records": 50, "features": 5, "classes": 3, "alpha": 1.0, "beta": 2.0}
 

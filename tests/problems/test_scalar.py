@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulations import model_clipped, two_sided
+from short_forms import model_clipped, two_sided
 
 from dpfl_theory import problems
-from dpfl_theory.algorithms import RecordGradient, simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.piecewise import PiecewiseLinear, clip_map, line, mean_of
 from dpfl_theory.problems.scalar import CLIPPING, ScalarQuadratics, claim_2_1, equation_8
+from dpfl_theory.simulation import RecordGradient, simulate
 
 
 def by_hand(clients: ScalarQuadratics, clipping: str, x: F, eta: F, steps: int, c: F | None, g: F = F(1)) -> F:

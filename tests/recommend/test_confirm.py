@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import neighbourhood, recommend
@@ -21,6 +20,7 @@ from dpfl_theory.recommend.conversions import RULED
 from dpfl_theory.recommend.neighbourhood import ParameterScan
 from dpfl_theory.recommend.rule_runs import constants, ruled
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.simulation import simulate
 
 LOGISTIC = make("logistic-synthetic", clients=20, dimension=3, records=40, seed=2)
 RIDGE = make("logistic-synthetic", clients=20, dimension=3, records=40, seed=2, ridge=0.1)

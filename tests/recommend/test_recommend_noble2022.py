@@ -9,18 +9,18 @@ import pytest
 from recommend.cases import INPUTS, formulas
 
 from dpfl_theory import privacy
-from dpfl_theory.algorithms import Cohort, Simulation
-from dpfl_theory.algorithms.average import WeightedAverage
-from dpfl_theory.algorithms.observables import Reach
+from dpfl_theory.algorithms.record_level import DPScaffold
+from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
-from dpfl_theory.descriptions.record_level import DPScaffold
-from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import recommend
+from dpfl_theory.simulation import Cohort, Simulation
+from dpfl_theory.simulation.average import WeightedAverage
+from dpfl_theory.simulation.observables import Reach
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _explicit_runs
 

@@ -12,7 +12,6 @@ import pytest
 from dp_accounting.pld.privacy_loss_distribution import from_gaussian_mechanism, from_two_probability_mass_functions
 from scipy.stats import norm
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems import make
@@ -20,6 +19,7 @@ from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.simulation import simulate
 
 DPFedAvgRecord, DPScaffold, DPSGDRecord = (
     tuned()[f"dp-{name}"] for name in ("fedavg-record", "scaffold", "sgd-record")

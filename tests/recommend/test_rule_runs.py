@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import scaffold, two_sided
+from short_forms import scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, simulate
-from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.privacy import account, calibrate
 from dpfl_theory.privacy import get as mechanism
 from dpfl_theory.problems import make
@@ -22,6 +20,8 @@ from dpfl_theory.recommend.evaluate import prescribed
 from dpfl_theory.recommend.rule_answers import rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, ruled, starts
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
+from dpfl_theory.simulation import Cohort, RecordGradient, simulate
+from dpfl_theory.simulation.base import Algorithm
 from dpfl_theory.statements import get
 
 LOGISTIC = make("logistic-synthetic", clients=40, dimension=3, records=40, seed=2)

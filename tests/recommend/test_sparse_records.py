@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from oracles.sparse import faulty, pair
 
-from dpfl_theory.algorithms.simulate import _blocks
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan, _together, usual
 from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.simulation.simulate import _blocks
 
 SIZES = (10, 13, 17)
 SMALL = Plan(points=8, replicates=2, generations=2, finalists=2, second=4, best=1, third=8, last=8)

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.error_feedback import ErrorFeedback
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.error_feedback import ErrorFeedback
-from dpfl_theory.descriptions.scaffold import Scaffold
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics import operations
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.operations import Draw, RoundResult, WorldOperations

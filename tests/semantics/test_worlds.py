@@ -9,16 +9,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import two_sided
+from short_forms import two_sided
 
-from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance
-from dpfl_theory.descriptions.error_feedback import InformedClip21, InformedNormEC
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
-from dpfl_theory.descriptions.scaffold import Scaffold
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
@@ -27,6 +26,7 @@ from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import SAMPLINGS, RoundResult, draws, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.simulation import Simulation, simulate
 
 F = Fraction
 

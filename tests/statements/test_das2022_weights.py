@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment
 from dpfl_theory.kernels import select
 from dpfl_theory.problems import make
+from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances

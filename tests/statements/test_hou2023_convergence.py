@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.runner import checks_of, run_one
@@ -26,9 +26,9 @@ from dpfl_theory.core import Case, Sides, Statement
 from dpfl_theory.core.evidence import VERDICTS, Evidence
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.core.prose import plain
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
 from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, psi_start

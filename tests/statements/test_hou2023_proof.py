@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
-from simulations import two_sided
+from short_forms import two_sided
 
-from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms import scaffnew
+from dpfl_theory.algorithms.scaffnew import UnclippedScaffNew
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of
-from dpfl_theory.descriptions import scaffnew
-from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.hou2023 import (
     _observation_runs,
@@ -161,7 +161,7 @@ def test_exact_gaps_are_those_of_simulation(algorithm: str, tau: int) -> None:
         values = curvature / 2 * (run.final[:, 0] - star) ** 2
     else:
         sigma = math.sqrt(float(unit) * T / tau)
-        from dpfl_theory.algorithms.observables import Observable, get
+        from dpfl_theory.simulation.observables import Observable, get
 
         mean_client = Observable(
             "mean-client",

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.checks.exact import compared
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols
@@ -19,6 +18,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.semantics.replicates import Iterated
+from dpfl_theory.simulation import simulate
 from dpfl_theory.statements.iteration import Iteration
 
 SYMBOLS = (

@@ -18,8 +18,8 @@ from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _explicit_runs
-from dpfl_theory.statements.noble2022.fedavg import _step_size, theoremC_2_repaired
+from dpfl_theory.statements.noble2022 import _explicit_runs, _step_size
+from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
     _smooth_descent,
     _strongly_convex,

@@ -17,10 +17,11 @@ from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance, Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
+from dpfl_theory.statements.noble2022 import _step_size
 from dpfl_theory.statements.noble2022._moments import Users, rounds, squares
-from dpfl_theory.statements.noble2022.fedavg import _moments, _round, _step_size, theoremC_2_repaired
+from dpfl_theory.statements.noble2022._step_size import ROUNDS
+from dpfl_theory.statements.noble2022.fedavg import _moments, _round, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.fedavg._round import proof
-from dpfl_theory.statements.noble2022.fedavg._step_size import ROUNDS
 
 KINDS = ("convex", "strongly convex", "non-convex")
 

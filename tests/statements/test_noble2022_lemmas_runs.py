@@ -10,22 +10,22 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import scaffold, two_sided
+from short_forms import scaffold, two_sided
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
-from dpfl_theory.algorithms.base import Context, Round
-from dpfl_theory.algorithms.batched import BatchState
-from dpfl_theory.algorithms.observables.scaffold import STEPS, Steps
-from dpfl_theory.algorithms.simulate import Run
+from dpfl_theory.algorithms.scaffold import Scaffold, lagging
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
-from dpfl_theory.descriptions.scaffold import Scaffold, lagging
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
+from dpfl_theory.simulation.base import Context, Round
+from dpfl_theory.simulation.batched import BatchState
+from dpfl_theory.simulation.observables.scaffold import STEPS, Steps
+from dpfl_theory.simulation.simulate import Run
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
     _lemma_runs,

@@ -20,12 +20,12 @@ from dpfl_theory.core import Check, Experiment, Sides, Symbols
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.noble2022 import _private_runs
 from dpfl_theory.statements.noble2022.rates import (
     _rates,
     theorem4_2,
     theorem4_2_every_delta,
 )
+from dpfl_theory.statements.noble2022.scaffold import _private_runs
 
 STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
 LITERAL = {"scaffold": theorem4_2_every_delta.SCAFFOLD, "fedavg": theorem4_2_every_delta.FEDAVG}

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory.algorithms.error_feedback import ErrorFeedback
 from dpfl_theory.checks import algebra, exact
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, terms_at
-from dpfl_theory.descriptions.error_feedback import ErrorFeedback
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import lemma3, theorem1

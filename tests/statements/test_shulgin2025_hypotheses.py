@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
+from dpfl_theory.algorithms.error_feedback import InformedNormEC
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.monte_carlo import linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.expressions import AnySymbols, evaluate
-from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.statements import all_statements, get
 from dpfl_theory.statements.shulgin2025._experiments import measured
 from dpfl_theory.statements.shulgin2025._symbols import tracked_radius

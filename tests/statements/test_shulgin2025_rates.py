@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms import simulate
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain
+from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates

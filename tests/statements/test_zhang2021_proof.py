@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg, two_sided
+from short_forms import clip, fedavg, two_sided
 
-from dpfl_theory.algorithms import Cohort, simulate
 from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Values
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.problems import make
+from dpfl_theory.simulation import Cohort, simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19

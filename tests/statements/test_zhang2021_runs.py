@@ -13,14 +13,14 @@ import numpy as np
 import pytest
 import sympy as sp
 from scipy import optimize
-from simulations import two_sided
+from short_forms import two_sided
 
-from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation, simulate
+from dpfl_theory.algorithms.scaffnew import ScaffNew
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
-from dpfl_theory.descriptions.scaffnew import ScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
+from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs

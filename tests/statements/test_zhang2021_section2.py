@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import two_sided
+from short_forms import two_sided
 
 from dpfl_theory.checks import algebra, exact, monte_carlo
 from dpfl_theory.checks.settings import Settings

@@ -28,7 +28,7 @@ Output = pytest.CaptureFixture[str]
 SCRIPT = """
 from functools import partial
 from pathlib import Path
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 from dpfl_theory.validation import main
 from . import _helper
 

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simulations import clip, fedavg, scaffold, two_sided
+from short_forms import clip, fedavg, scaffold, two_sided
 
 import dpfl_theory as dpfl
-from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
+from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.runtime.executor import run_pieces
+from dpfl_theory.simulation import Cohort, RecordGradient, Simulation, simulate
 from dpfl_theory.sweep import pack
 from dpfl_theory.sweep.design import designed
 from dpfl_theory.sweep.run import run

@@ -19,10 +19,10 @@ from dpfl_theory.privacy import account
 from dpfl_theory.privacy.mechanisms import get
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.report.style import render
 from dpfl_theory.sweep.bounds import spoken_of
 from dpfl_theory.sweep.plot import assigned, draw
 from dpfl_theory.sweep.table import Table, load
+from dpfl_theory.validation.style import render
 
 HUBER = {"name": "huber", "clients": 20, "dimension": 3, "heterogeneity": 0.3}
 

@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Run, simulate
-from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, server_noise
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, server_noise
 from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
 from dpfl_theory.problems.quadratic import Quadratic
+from dpfl_theory.simulation import Run, simulate
+from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.observables import Observable
 from dpfl_theory.validation import Context
 
 ROUNDS = 500

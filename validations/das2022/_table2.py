@@ -9,12 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Cohort, Run, Schedule, simulate
-from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.metrics import accuracy
-from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.descriptions.averaging import with_momentum
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
+from dpfl_theory.algorithms.averaging import with_momentum
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
@@ -24,6 +20,10 @@ from dpfl_theory.problems.partition import label_shards
 from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.recommend.evaluate import prescribed
+from dpfl_theory.simulation import Cohort, Run, Schedule, simulate
+from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.metrics import accuracy
+from dpfl_theory.simulation.observables import Observable
 from dpfl_theory.statements import get
 from dpfl_theory.validation import Context
 

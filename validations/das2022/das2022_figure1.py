@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, main, style
 
 from . import _appendix_f as setting
 

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.problems.quadratic import Quadratic
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.observables import Observable
+from dpfl_theory.validation import Context, main, style
 
 from . import _appendix_f as setting
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from dpfl_theory import privacy
 from dpfl_theory.problems.base import Array
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, main, style
 
 from . import _table2 as setting
 from ._table2 import Cell

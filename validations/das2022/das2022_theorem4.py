@@ -13,10 +13,9 @@ from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.problems import make
-from dpfl_theory.report import style
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, main, style
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
 CAPTION = (

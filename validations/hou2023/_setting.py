@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Run, Simulation, simulate
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, UnclippedScaffNew
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
-from dpfl_theory.kernels import threads
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, UnclippedScaffNew
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.logistic import from_data
 from dpfl_theory.problems.partition import partition
 from dpfl_theory.problems.quadratic import random_quadratic
+from dpfl_theory.runtime import threads
+from dpfl_theory.simulation import Run, Simulation, simulate
+from dpfl_theory.simulation.base import Algorithm
 
 ALGORITHMS = {"fedavg": "DP-FedAvg", "scaffnew": "DP-ScaffNew"}
 DELTA = 1e-5

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context
+from dpfl_theory.validation import Context, style
 
 from ._limits import optimum
 from ._setting import ALGORITHMS, INFINITE, Grid, Noise, label

@@ -11,8 +11,7 @@ import numpy as np
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.logistic import from_data
 from dpfl_theory.problems.partition import iid
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, as_question, elsewhere, main
+from dpfl_theory.validation import Context, as_question, elsewhere, main, style
 
 from . import _figure12 as figure12
 from . import _limits as limits

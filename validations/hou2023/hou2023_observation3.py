@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main
+from dpfl_theory.validation import Context, elsewhere, main, style
 
 from . import _limits as limits
 from . import _setting as hou

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, as_question, elsewhere, main
+from dpfl_theory.validation import Context, as_question, elsewhere, main, style
 
 from . import _limits as limits
 from . import _setting as hou

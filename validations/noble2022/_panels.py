@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context
+from dpfl_theory.validation import Context, style
 
 from . import _setting as noble
 

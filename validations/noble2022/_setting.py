@@ -22,12 +22,8 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.stats import t as student
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation, simulate
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.metrics import accuracy
-from dpfl_theory.descriptions.scaffold import Scaffold
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.kernels import threads
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.privacy import account, get
 from dpfl_theory.privacy.noble2022 import epsilon_recipe
@@ -37,8 +33,11 @@ from dpfl_theory.problems.minimise import minimise
 from dpfl_theory.problems.noble2022 import Split, similarity_split, synthetic_split
 from dpfl_theory.problems.risk import global_risk
 from dpfl_theory.problems.smoothness import spectral
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere
+from dpfl_theory.runtime import threads
+from dpfl_theory.simulation import Cohort, RecordGradient, Simulation, simulate
+from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.metrics import accuracy
+from dpfl_theory.validation import Context, elsewhere, style
 
 ONE_STEP = "DP-FedSGD-one-step"
 ALGORITHMS = ("FedAvg", "FedSGD", "SCAFFOLD-warm", "DP-FedAvg", "DP-FedSGD", ONE_STEP, "DP-SCAFFOLD-warm")

@@ -12,8 +12,7 @@ import numpy as np
 
 from dpfl_theory.privacy import account, get
 from dpfl_theory.privacy.noble2022 import rounds_recipe
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context
+from dpfl_theory.validation import Context, style
 
 from . import _setting as noble
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from dpfl_theory.privacy import account, get, largest_rounds
 from dpfl_theory.privacy.noble2022 import epsilon_recipe, epsilon_theorem, rounds_recipe, rounds_theorem
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context, main, style
 
 TITLE = "The number of rounds that a budget affords: the T columns of Tables 1 and 4, and the captions' epsilons"
 CAPTION = (

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Simulation, simulate
+from dpfl_theory.algorithms.error_feedback import InformedNormEC
 from dpfl_theory.core.formula import terms_at
-from dpfl_theory.descriptions.error_feedback import InformedNormEC
-from dpfl_theory.report import style
+from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import get
-from dpfl_theory.validation import Context
+from dpfl_theory.validation import Context, style
 
 from . import _runs as runs
 from . import _setting as setting

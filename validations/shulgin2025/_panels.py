@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
+from dpfl_theory.validation import style
 
 from . import _setting as setting
 

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpfl_theory import privacy
-from dpfl_theory.algorithms import FullGradient
 from dpfl_theory.problems import make
 from dpfl_theory.problems.noble2022 import similarity_split
+from dpfl_theory.simulation import FullGradient
 from dpfl_theory.validation import Context
 
 from . import _runs as runs

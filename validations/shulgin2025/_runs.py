@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import simulate
-from dpfl_theory.algorithms.metrics import accuracy
-from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.problems.base import Array
+from dpfl_theory.simulation import simulate
+from dpfl_theory.simulation.metrics import accuracy
+from dpfl_theory.simulation.observables import Observable
 from dpfl_theory.validation import Context
 
 from . import _setting as setting

@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import (
+from dpfl_theory.algorithms.error_feedback import Clip21, DPNormSGD, ErrorFeedback, NormEC
+from dpfl_theory.kernels.linear import LinearData
+from dpfl_theory.problems import make
+from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.noble2022 import similarity_split
+from dpfl_theory.simulation import (
     Algorithm,
     FullGradient,
     Gradient,
     RecordGradient,
     Simulation,
 )
-from dpfl_theory.algorithms.hyperparameters import to_json
-from dpfl_theory.descriptions.error_feedback import Clip21, DPNormSGD, ErrorFeedback, NormEC
-from dpfl_theory.kernels.linear import LinearData
-from dpfl_theory.problems import make
-from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.noble2022 import similarity_split
-from dpfl_theory.report import style
+from dpfl_theory.simulation.hyperparameters import to_json
+from dpfl_theory.validation import style
 
 DIFFERS = (
     "softmax regression on digits and heterogeneous quadratics in place of ResNet20 on CIFAR-10; the loss in place of "

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main
+from dpfl_theory.validation import Context, elsewhere, main, style
 
 from . import _bounds as bounds
 from . import _panels as panels

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms import Algorithm, RecordGradient, Simulation, simulate
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, ModelClippedFedAvg, TwoSidedFedAvg
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, ModelClippedFedAvg, TwoSidedFedAvg
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.piecewise import FixedPoint
 from dpfl_theory.problems.scalar import ScalarQuadratics
+from dpfl_theory.simulation import Algorithm, RecordGradient, Simulation, simulate
 
 STARTS = np.linspace(-10.0, 10.0, 41)
 """The starting points of the runs [X]."""

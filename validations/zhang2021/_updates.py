@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Round
-from dpfl_theory.algorithms.observables import Observable
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.data import Dataset, load
@@ -18,6 +16,8 @@ from dpfl_theory.problems.partition import iid, label_shards, similarity
 from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.problems.synthetic import synthetic_classes
+from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.observables import Observable
 
 from .. import _records as records
 

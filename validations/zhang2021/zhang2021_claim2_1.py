@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, claim_2_1
-from dpfl_theory.report import style
 from dpfl_theory.statements.zhang2021.claim2_1 import stationary_point
-from dpfl_theory.validation import Context, as_question, main
+from dpfl_theory.validation import Context, as_question, main, style
 
 from . import _setting as shared
 

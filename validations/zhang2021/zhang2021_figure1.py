@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-from dpfl_theory.algorithms import Cohort, RecordGradient, Run, Simulation, simulate
-from dpfl_theory.algorithms.metrics import accuracy
-from dpfl_theory.algorithms.observables import Observable
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, elsewhere, main
+from dpfl_theory.simulation import Cohort, RecordGradient, Run, Simulation, simulate
+from dpfl_theory.simulation.metrics import accuracy
+from dpfl_theory.simulation.observables import Observable
+from dpfl_theory.validation import Context, elsewhere, main, style
 
 from ._updates import CLIENTS, KEYS, PARTITIONS, SHOWN, Draw, Updates, draws
 

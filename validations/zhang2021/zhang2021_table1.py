@@ -7,8 +7,7 @@ from fractions import Fraction as F
 from typing import Any
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, equation_8
-from dpfl_theory.report import style
-from dpfl_theory.validation import Context, as_question, main
+from dpfl_theory.validation import Context, as_question, main, style
 
 from . import _setting as shared
 from . import _table1 as table

@@ -9,8 +9,8 @@ import numpy as np
 
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
-from dpfl_theory.conform.comparisons.fault_search import ObservedDifference
-from dpfl_theory.conform.comparisons.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
+from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpfl_theory.algorithms.faults.carried import LEARNS
+from dpfl_theory.algorithms.faults.record_level import LOTS
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.comparisons.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED, noise_is_kept
-from dpfl_theory.conform.comparisons.probes import EXACT, STEP, Path, Spread, agree, probe_without_noise
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
+from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, agree, probe_without_noise
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import cohorts, world
 from dpfl_theory.core.algorithm import Fault
-from dpfl_theory.descriptions.faults.carried import LEARNS
-from dpfl_theory.descriptions.faults.record_level import LOTS
 from dpfl_theory.problems.base import Array
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]

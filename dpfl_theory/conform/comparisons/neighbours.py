@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import SPREAD, Path, probe_without_noise
+from dpfl_theory.conform.probes import SPREAD, Path, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, Values
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.user_function import UserFunctionError

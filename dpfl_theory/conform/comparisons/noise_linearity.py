@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpfl_theory.conform.case import Case
-from dpfl_theory.conform.comparisons.probes import LONG_STEP, STEP, Path, play, probe_without_noise, responses
+from dpfl_theory.conform.probes import LONG_STEP, STEP, Path, play, probe_without_noise, responses
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpfl_theory.conform.comparisons.probes import Path, Spread, play, probe_without_noise
+from dpfl_theory.conform.probes import Path, Spread, play, probe_without_noise
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.user_function import generators_kept, seeded

@@ -21,7 +21,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import (
     SCALED,
     bent,
 )
-from dpfl_theory.conform.comparisons.probes import Path
+from dpfl_theory.conform.probes import Path
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
@@ -72,7 +72,7 @@ def _claimed(v: Values, z: float, unit: str) -> float:
 
 def _epsilon(mu: float, delta: float) -> float:
     """The epsilon of mu-GDP at this delta, for every mu."""
-    from dpfl_theory.privacy.audit.bounds import gaussian_epsilon
+    from dpfl_theory.audit.bounds import gaussian_epsilon
 
     if mu > FAR:
         return 0.5 * mu**2 if mu < 1e150 else math.inf
@@ -136,7 +136,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
 
 def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     """Audit with live noise: test that the noise is the recorded one, and compute a lower limit for mu."""
-    from dpfl_theory.privacy.audit.bounds import mu_lower_bound
+    from dpfl_theory.audit.bounds import mu_lower_bound
 
     path = Path(pair.path.v, pair.one, pair.path.who)
     other = Path(pair.path.v, pair.other, pair.path.who)

@@ -18,8 +18,8 @@ from dpfl_theory.kernels.tape.record import RecordingEngine, RoundNumber
 from dpfl_theory.kernels.tape.tracing import Tape, contiguous, traced
 
 if TYPE_CHECKING:
-    from dpfl_theory.algorithms.base import Algorithm, Context
-    from dpfl_theory.algorithms.observables import Observable
+    from dpfl_theory.simulation.base import Algorithm, Context
+    from dpfl_theory.simulation.observables import Observable
 
 __all__ = ["Player", "worthwhile"]
 

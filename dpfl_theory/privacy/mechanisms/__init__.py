@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from dpfl_theory.descriptions import algorithms
+from dpfl_theory.algorithms import algorithms
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from dpfl_theory.descriptions import algorithms
-from dpfl_theory.descriptions.user_files import from_handle, handle
+from dpfl_theory.algorithms import algorithms
+from dpfl_theory.algorithms.user_files import from_handle, handle
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned
 from dpfl_theory.recommend.tuned.described import Described

@@ -15,12 +15,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.scales import Scales
+from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.cohort import Cohort
 
 __all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
 

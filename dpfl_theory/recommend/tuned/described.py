@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.batched import Simulation
-from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, rounds_up_to
+from dpfl_theory.simulation.batched import Simulation
+from dpfl_theory.simulation.cohort import Cohort
 
 __all__ = ["Described"]
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, get
@@ -22,6 +21,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Values, least_multiplier
 from dpfl_theory.recommend.tuned.described import Described
+from dpfl_theory.simulation.cohort import Cohort
 
 __all__ = ["RecordLevel"]
 

@@ -22,8 +22,8 @@ from dpfl_theory.statements.das2022.run_symbols import excess
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
 
 if TYPE_CHECKING:
-    from dpfl_theory.algorithms import Cohort
     from dpfl_theory.problems.base import Array, Problem
+    from dpfl_theory.simulation import Cohort
 
 _DELTA = 1e-5
 """Where a statement writes rho out: epsilon follows from rho with this delta and q = 1, and only rho matters."""
@@ -48,9 +48,9 @@ def _run(
     problem: Problem, instance: Mapping[str, Any], values: Mapping[str, float], name: str, start: Array
 ) -> Experiment:
     """Algorithm 1 with these values of the symbols; the noise has Theorem 3's variance."""
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.descriptions import get
-    from dpfl_theory.descriptions.fedavg import server_noise
+    from dpfl_theory.algorithms import get
+    from dpfl_theory.algorithms.fedavg import server_noise
+    from dpfl_theory.simulation import Simulation
     from dpfl_theory.statements.travel_bound import fedavg_reach
 
     rounds, sigma = round(values["K"]), math.sqrt(completed((THEOREM3,), values)["noise_variance"])
@@ -110,7 +110,7 @@ def _start(problem: Problem, instance: Mapping[str, Any]) -> Array:
 
 
 def _cohort(instance: Mapping[str, Any]) -> Cohort:
-    from dpfl_theory.algorithms import Cohort
+    from dpfl_theory.simulation import Cohort
 
     return Cohort(**instance.get("cohort", {"scheme": "full"}))
 

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.core import Check, Statement, WorstCase
 from dpfl_theory.core import checks as made_of
 from dpfl_theory.core.formula import symbols_of
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import WorldOperations, run_round

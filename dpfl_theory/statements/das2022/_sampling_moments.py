@@ -9,9 +9,9 @@ from functools import cache
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.core import Case, Statement, Values
 from dpfl_theory.core.formula import evaluate_side
-from dpfl_theory.descriptions.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector as WorldVector
 from dpfl_theory.semantics.operations import run_round

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import WorldOperations, run_round

@@ -19,9 +19,9 @@ from fractions import Fraction
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.scaffnew import DPScaffNew
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.core import Check, Expected, Experiment, Sides, Statement, Symbols
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -30,7 +30,7 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.hou2023._runs import expected_parts, server_moment
 
 if TYPE_CHECKING:
-    from dpfl_theory.algorithms import Algorithm
+    from dpfl_theory.simulation import Algorithm
 
 __all__ = [
     *("CLIENTS", "ERRORS", "Sweep", "best", "compared", "divisors", "duel", "gap", "interior", "monotone"),
@@ -201,7 +201,7 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 
 def _algorithm(name: str, eta: float, tau: int, T: int, C: float, sigma: float) -> tuple[Algorithm, int]:
-    from dpfl_theory.algorithms import Simulation
+    from dpfl_theory.simulation import Simulation
 
     if name == "dp-scaffnew":
         return Simulation(DPScaffNew(eta=eta, p=1.0 / tau, C=C, sigma=sigma)), T

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffnew import UnclippedScaffNew
 from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
-from dpfl_theory.descriptions.scaffnew import UnclippedScaffNew
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -203,8 +203,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Algorithm 2 without clipping on an instance of `run_of`, from h_0 = 0."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     c, T, delta = problem.constants, int(instance["T"]), 1e-5

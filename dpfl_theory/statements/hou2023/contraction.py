@@ -40,7 +40,7 @@ def contraction(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression, Point
     from PEPit.functions import SmoothStronglyConvexFunction
 
-    from dpfl_theory.descriptions.scaffnew import ScaffNew
+    from dpfl_theory.algorithms.scaffnew import ScaffNew
     from dpfl_theory.semantics.base import Vector, expected
     from dpfl_theory.semantics.operations import run_round
     from dpfl_theory.semantics.performance import FunctionClass

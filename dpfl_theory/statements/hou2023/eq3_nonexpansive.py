@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, WorstCase, checks
 from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.descriptions.scaffnew import DPScaffNew, ScaffNew
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round

@@ -7,9 +7,9 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.core import Check, Experiment, Outcome, Remark, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
-from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import lemma1
@@ -169,7 +169,7 @@ def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> list[Values]
 
 def _clipped(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of `experiment` with clipping in force, C = 1."""
-    from dpfl_theory.algorithms import Simulation
+    from dpfl_theory.simulation import Simulation
 
     found = experiment(statement, instance)
     unclipped: Any = found.algorithm

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Expected, Experiment, Hypothesis, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
+from dpfl_theory.statements.noble2022._step_limit import limit
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -176,10 +176,10 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     """best: eta~ from the symbols' values, at most the limit; None for the instance's share of the limit."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.record_level import DPScaffold
-    from dpfl_theory.descriptions.scaffold import all_users
+    from dpfl_theory.algorithms.record_level import DPScaffold
+    from dpfl_theory.algorithms.scaffold import all_users
+    from dpfl_theory.simulation import Cohort, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = problem_of(instance["problem"])
     constants, start = problem.constants, start_of(problem, instance["distance"])
@@ -218,8 +218,8 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
 
 def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
     """The run with DP-FedAvg in place of DP-SCAFFOLD-warm: its own step size, and no warm round."""
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.descriptions.record_level import RecordLevelFedAvg
+    from dpfl_theory.algorithms.record_level import RecordLevelFedAvg
+    from dpfl_theory.simulation import Simulation
 
     known: Any = found.algorithm
     own = {name: getattr(known.run, name) for name in RecordLevelFedAvg.parameters}

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Experiment, Statement, Values, WorstCase
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared

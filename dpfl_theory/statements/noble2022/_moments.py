@@ -14,9 +14,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.descriptions.averaging import Averaging
-from dpfl_theory.descriptions.scaffold import Scaffold
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import Clip21, InformedClip21
 from dpfl_theory.core import Experiment, Statement
-from dpfl_theory.descriptions.error_feedback import Clip21, InformedClip21
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import run_round
@@ -103,8 +103,8 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     engine."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     start, c = start_of(problem, instance["distance"]), problem.constants

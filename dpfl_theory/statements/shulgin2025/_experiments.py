@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.error_feedback import InformedNormEC
 from dpfl_theory.core import Check, Experiment, Statement, checks
-from dpfl_theory.descriptions.error_feedback import InformedNormEC
 from dpfl_theory.problems import make
 
 if TYPE_CHECKING:
@@ -86,8 +86,8 @@ def _run_of(
     **more: float,
 ) -> Experiment:
     """``more``: symbols that a run does not determine, R among them."""
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     K, deviation = int(instance["K"]), float(instance["sigma"] if sigma is None else sigma)
     run = InformedNormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=deviation, memory=share)

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Check, Statement, Values, checks
-from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average

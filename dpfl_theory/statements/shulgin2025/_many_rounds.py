@@ -5,7 +5,7 @@ squares may differ by a hundredth, and each round has its own gamma in the sums.
 direction, or away from the estimate, would break the inequality: K + 1 rounds must gain more than a gradient implies
 for f(x^0) - f_inf.
 
-Only the server's step of the round (`descriptions.error_feedback`) is run. The memories' update bounds the distance
+Only the server's step of the round (`algorithms.error_feedback`) is run. The memories' update bounds the distance
 of the estimate from the gradient (Lemma 2), and a message of unknown length is not a linear form. The world is given
 the estimates' lengths.
 """

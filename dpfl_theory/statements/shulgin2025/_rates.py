@@ -115,7 +115,7 @@ def fits(corollary: str) -> tuple[Check, ...]:
 def _least(run: Experiment) -> Any:
     """||grad f(x^k)|| in the round with the least mean, shape (replicates,): with noise some replicates choose the
     round, and the others are returned."""
-    from dpfl_theory.algorithms import simulate
+    from dpfl_theory.simulation import simulate
 
     replicates = run.replicates if run.random else 2
     done = simulate(

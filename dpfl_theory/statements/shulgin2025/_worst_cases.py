@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
-from dpfl_theory.descriptions.error_feedback import Clip21, NormEC
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass

@@ -8,10 +8,10 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import DPNormSGD
 from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.check_inputs import Case, Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.descriptions.error_feedback import DPNormSGD
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -145,9 +145,9 @@ def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; a loop over numbers computes it."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
     from dpfl_theory.problems.quadratic import from_matrices
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     L, m, alpha = 2.0, 1.5, float(Fraction(instance["alpha"]))
     problem = from_matrices(np.full((3, 1, 1), L), np.array([[m], [m], [-2 * m]]), "shulgin2025 Example 1")

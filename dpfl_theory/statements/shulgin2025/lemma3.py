@@ -9,10 +9,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Case, Check, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of, total
-from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average
 from dpfl_theory.semantics.operations import run_round

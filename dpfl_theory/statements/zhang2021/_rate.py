@@ -225,7 +225,7 @@ EXPONENTS = checks("monte-carlo", _exponent, {f"exponent of {r['symbol']}, ident
 
 def _squares(run: Experiment) -> Any:
     """The mean over the rounds of ||grad f(x^t)||^2, shape (replicates,)."""
-    from dpfl_theory.algorithms import simulate
+    from dpfl_theory.simulation import simulate
 
     name = "gradient-norm-squared"
     done = simulate(run.algorithm, run.problem, run.rounds, run.replicates, SEED, [name], start=run.start, device="cpu")

@@ -14,8 +14,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.core import Statement, Values
-from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
 from dpfl_theory.semantics.operations import draws, local_path, run_round
 from dpfl_theory.semantics.rational import Quadratics

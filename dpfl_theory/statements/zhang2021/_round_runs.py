@@ -119,9 +119,9 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
+    from dpfl_theory.simulation import Cohort, FullGradient, NoisyGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem, start, eta = initial_conditions(instance)
     constants, P, Q = problem.constants, int(instance["P"]), int(instance["Q"])
@@ -157,9 +157,9 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the symbol A_1 is
     measured by the middle line of (15).
     """
-    from dpfl_theory.algorithms import NoisyGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
+    from dpfl_theory.simulation import NoisyGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem, start, eta = initial_conditions(instance)
     Q, deviation = int(instance["Q"]), float(instance["deviation"])

@@ -156,9 +156,9 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
     def build(_: Statement, instance: Mapping[str, Any]) -> Experiment:
         import numpy as np
 
-        from dpfl_theory.algorithms import Cohort, Simulation
-        from dpfl_theory.descriptions.fedavg import DPFedAvg, server_noise
+        from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
         from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
+        from dpfl_theory.simulation import Cohort, Simulation
         from dpfl_theory.statements.travel_bound import fedavg_reach
 
         problem = problem_of(instance["problem"])

@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Statement, WorstCase, checks
 from dpfl_theory.core.formula import total
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass

@@ -112,10 +112,10 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
     """A run without noise against a loop over numbers."""
     import numpy as np
 
-    from dpfl_theory.algorithms import FullGradient, NoisyGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import ModelClippedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
+    from dpfl_theory.simulation import FullGradient, NoisyGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
     problem = claim_2_1(k, c).problem()

@@ -159,10 +159,10 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Q = 1 with the prescribed step, from ``distance`` times R away from the solution nearest to the start."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
     from dpfl_theory.problems import make
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, c = problem.constants, float(instance["c"])

@@ -227,10 +227,10 @@ def _second_sides(s: Symbols) -> Sides:
 def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
-    from dpfl_theory.algorithms import Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
     from dpfl_theory.problems.scalar import equation_8_problem
+    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem, step, Q = equation_8_problem(), float(Fraction(instance["eta_l"])), int(instance["Q"])
     start, reach, rounds = np.array([float(instance["start"])]), Reach.anywhere(problem), int(instance["rounds"])

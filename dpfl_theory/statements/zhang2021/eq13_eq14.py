@@ -100,11 +100,11 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, RecordGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+    from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems import make
     from dpfl_theory.problems.losses import LOSS
+    from dpfl_theory.simulation import Cohort, RecordGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem: Any = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, data, P, share = problem.constants, problem.data, int(instance["P"]), float(instance["share"])

@@ -12,9 +12,9 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, WorstCase, checks
 from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average, expected
 from dpfl_theory.semantics.operations import run_round

@@ -7,10 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, Values, WorstCase
 from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import run_round

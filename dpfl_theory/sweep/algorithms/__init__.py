@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory import descriptions as _descriptions
+from dpfl_theory import algorithms as _algorithms
 from dpfl_theory.sweep.algorithms.base import Certified, Hyper, Privacy
 from dpfl_theory.sweep.algorithms.described import model
 
@@ -15,4 +15,4 @@ def algorithms() -> dict[str, type[Hyper]]:
     >>> sorted(algorithms())[:3]
     ['dp-clip21', 'dp-fedavg', 'dp-fedavg-record']
     """
-    return {name: model(kind) for name, kind in _descriptions.algorithms().items()}  # type: ignore[arg-type]
+    return {name: model(kind) for name, kind in _algorithms.algorithms().items()}  # type: ignore[arg-type]

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from dpfl_theory.algorithms.base import Algorithm
-from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.schemas.models import Model, Positive, Probability, described_field
+from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.cohort import Cohort
 
 __all__ = ["Among", "Certified", "Hyper", "Privacy", "Symbols"]
 

@@ -8,16 +8,16 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import create_model
 
-from dpfl_theory.algorithms.base import Algorithm as Simulation
+from dpfl_theory.algorithms.user_files import from_handle, handle
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Meaning, Parameter
-from dpfl_theory.descriptions.user_files import from_handle, handle
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, described_field
+from dpfl_theory.simulation.base import Algorithm as Simulation
 from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain
 
 __all__ = ["model"]
@@ -46,7 +46,7 @@ class Described(Hyper):
         return as_plain(self.hyperparameters(Scales(problem)))
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
-        from dpfl_theory.algorithms.batched import Simulation
+        from dpfl_theory.simulation.batched import Simulation
 
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
         return Simulation(self.kind.from_symbols(replicates), cohort)

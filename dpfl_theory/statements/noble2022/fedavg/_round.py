@@ -32,14 +32,14 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Outcome, Performance, Statement
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
-from dpfl_theory.statements.noble2022.fedavg._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.symbolic import decided, errors
 
 __all__ = ["checks", "cost", "drift", "performance", "proof"]

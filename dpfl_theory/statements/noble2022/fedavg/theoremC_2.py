@@ -9,9 +9,9 @@ from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, S
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
+from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 from dpfl_theory.statements.noble2022.scaffold.theoremC_1 import WHY_FALSE
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")

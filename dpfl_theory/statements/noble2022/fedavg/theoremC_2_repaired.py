@@ -9,10 +9,10 @@ from typing import Any
 from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _step_size as step_size
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import _moments as moments
 from dpfl_theory.statements.noble2022.fedavg import _round as one_round
-from dpfl_theory.statements.noble2022.fedavg import _step_size as step_size
 
 _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
@@ -136,7 +136,7 @@ def _weighted() -> tuple[Check, ...]:
     """The mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}, after the last round."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.algorithms.average import WeightedAverage
+        from dpfl_theory.simulation.average import WeightedAverage
 
         found = _fedavg(instance, statement, step_size.strong_step)
         v, known = found.values, found.algorithm

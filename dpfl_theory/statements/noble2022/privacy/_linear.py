@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 
-from dpfl_theory.descriptions.scaffold import Scaffold
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics

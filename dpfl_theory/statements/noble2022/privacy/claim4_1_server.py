@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Remark, Source, Statement
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.statements.noble2022._moments import warm_start
 from dpfl_theory.statements.noble2022.privacy import _views as views

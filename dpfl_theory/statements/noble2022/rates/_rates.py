@@ -19,7 +19,7 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022._private_runs import experiment
+from dpfl_theory.statements.noble2022.scaffold._private_runs import experiment
 
 __all__ = ["REGIMES", "checks", "exponents", "fitted", "with_symbol"]
 
@@ -83,7 +83,7 @@ the longer step the named source makes most of it."""
 def without_its_source(term: str, run: Experiment) -> Experiment:
     """The same run and step sizes without the term's source: no noise, all records or all users at every step, one long
     local step for several, or the minimiser as the start."""
-    from dpfl_theory.algorithms import Cohort
+    from dpfl_theory.simulation import Cohort
 
     known: Any = run.algorithm
     if term == "start":
@@ -148,7 +148,7 @@ def exponents(statement: Statement) -> dict[tuple[str, str], Any]:
 
 def _excess(run: Experiment) -> Any:
     """The mean over x^0, ..., x^{T-1} of F - F*, shape (replicates,)."""
-    from dpfl_theory.algorithms import simulate
+    from dpfl_theory.simulation import simulate
 
     done = simulate(run.algorithm, run.problem, run.rounds, run.replicates, SEED, start=run.start, device="cpu")
     excess = done["suboptimality"].mean

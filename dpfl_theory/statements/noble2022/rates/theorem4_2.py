@@ -17,11 +17,11 @@ from dpfl_theory.core import Check, Hypothesis, Outcome, Remark, Sides, Source, 
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.privacy._symbols import SYMBOLS as PRIVACY
 from dpfl_theory.statements.noble2022.rates import _rates as rates
+from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.symbolic import equal
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Statement, Values, WorstCase
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared

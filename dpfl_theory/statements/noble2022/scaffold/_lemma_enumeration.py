@@ -8,9 +8,9 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Statement, Values
 from dpfl_theory.core import checks as checks_of
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.statements.noble2022._moments import RoundMoments, warm_start

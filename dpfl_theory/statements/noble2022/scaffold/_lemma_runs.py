@@ -126,10 +126,10 @@ def experiment(
     """One round; limit: the largest eta~ nu by the symbols' values; known: the known means of a run on all records."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, FullGradient, NoisyGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.record_level import DPScaffold
-    from dpfl_theory.descriptions.scaffold import Scaffold, all_users, lagging
+    from dpfl_theory.algorithms.record_level import DPScaffold
+    from dpfl_theory.algorithms.scaffold import Scaffold, all_users, lagging
+    from dpfl_theory.simulation import Cohort, FullGradient, NoisyGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     constants, d, n = problem.constants, problem.d, problem.n

@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Statement, WorstCase
 from dpfl_theory.core import checks as checks_of
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared

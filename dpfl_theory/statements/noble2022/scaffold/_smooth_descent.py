@@ -12,20 +12,20 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Case, Check, Outcome, Performance, Statement, checks
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of, total
-from dpfl_theory.descriptions.scaffold import Scaffold
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of
+from dpfl_theory.statements.noble2022._step_limit import least_slacks, limit
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag, mean_square
-from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit
 
 __all__ = ["combination", "descent", "descent_checks", "performance", "round_constants", "worst_descents"]
 

@@ -15,7 +15,7 @@ from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import below, single_user, squares, weighted
-from dpfl_theory.statements.noble2022.scaffold._step_limit import limit
+from dpfl_theory.statements.noble2022._step_limit import limit
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = [

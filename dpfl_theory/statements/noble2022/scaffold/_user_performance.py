@@ -11,8 +11,8 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Performance, Statement, WorstCase
-from dpfl_theory.descriptions.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass, declared

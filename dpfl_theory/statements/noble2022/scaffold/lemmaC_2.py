@@ -58,9 +58,9 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Along DP-SCAFFOLD's iterates, which noise spreads over many points; ``claimed`` multiplies nu."""
     import numpy as np
 
-    from dpfl_theory.algorithms import Cohort, NoisyGradient, Simulation
-    from dpfl_theory.algorithms.observables import Reach
-    from dpfl_theory.descriptions.scaffold import Scaffold
+    from dpfl_theory.algorithms.scaffold import Scaffold
+    from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation
+    from dpfl_theory.simulation.observables import Reach
 
     problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
     nu = problem.constants.L_max

@@ -12,13 +12,13 @@ from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.performance import declared
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._step_limit import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
 from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4, lemmaC_5, lemmaC_6
-from dpfl_theory.statements.noble2022.scaffold._step_limit import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.symbolic import all_equal
 
 Constants = tuple[Fraction, Fraction, Fraction]

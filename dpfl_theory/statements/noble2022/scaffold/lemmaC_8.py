@@ -15,9 +15,9 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
+from dpfl_theory.statements.noble2022._step_limit import rate, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
-from dpfl_theory.statements.noble2022.scaffold._step_limit import rate, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.symbolic import all_equal
 

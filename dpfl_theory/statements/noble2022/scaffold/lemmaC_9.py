@@ -16,10 +16,10 @@ from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import LOST_ROOT
+from dpfl_theory.statements.noble2022._step_limit import step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._step_limit import step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.symbolic import all_equal
 
 _WHERE = "Lemma C.9, Appendix C.4"

@@ -10,12 +10,12 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
-from dpfl_theory.statements.noble2022 import _private_runs as private
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._causes import FIXED_STEP
+from dpfl_theory.statements.noble2022._step_limit import rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _own_settings as own
+from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
-from dpfl_theory.statements.noble2022.scaffold._step_limit import rate, step_limit_symbolic
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 

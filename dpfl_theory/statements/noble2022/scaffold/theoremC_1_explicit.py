@@ -14,9 +14,9 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
+from dpfl_theory.statements.noble2022._step_limit import step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _round_instances as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
-from dpfl_theory.statements.noble2022.scaffold._step_limit import step_limit_symbolic
 from dpfl_theory.statements.symbolic import equal
 
 

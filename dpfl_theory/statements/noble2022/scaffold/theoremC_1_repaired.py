@@ -11,9 +11,9 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._step_limit import limit, rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
-from dpfl_theory.statements.noble2022.scaffold._step_limit import limit, rate, step_limit_symbolic
 from dpfl_theory.statements.symbolic import all_equal
 
 _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
@@ -109,7 +109,7 @@ def averaged(step: Callable[[Mapping[str, float]], float]) -> Callable[[Statemen
     """The run whose server shows the weighted mean: over the warm round and T - 1 others, so over x^0, ..., x^{T-1}."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.algorithms.average import WeightedAverage
+        from dpfl_theory.simulation.average import WeightedAverage
 
         mu = instance["problem"]["parameters"].get("ridge", 0.0)
         found = runs.experiment(instance)

@@ -1,0 +1,375 @@
+"""Mistakes in rounds that average the clients' messages: in the average, the step, the local steps and the bound."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.lazy import numpy as np
+
+__all__ = [
+    "AVERAGING",
+    "BOTH_STEPS",
+    "CLIPPING",
+    "LOCAL",
+    "STEPS",
+    "Part",
+    "added",
+    "by_records",
+    "gaussian",
+    "scaled",
+]
+
+Part = Callable[..., Any]
+
+
+def by_records(a: Any, o: Any, i: Any, members: Any) -> Any:
+    """Client i's share of the cohort's records."""
+    return o.records(i) / sum(o.records(j) for j in members)
+
+
+def gaussian(deviation: Callable[[Any, Any, int], Any]) -> Part:
+    """Noise on the average with this standard deviation, a function of the algorithm, ``o`` and |S|."""
+    return lambda a, o, members: o.gaussian(deviation(a, o, o.count(members)))
+
+
+def scaled(factor: Callable[[Any, Any, int], Any]) -> Part:
+    """The printed noise times a factor, a function of the algorithm, ``o`` and |S|."""
+    return gaussian(lambda a, o, s: factor(a, o, s) * a.deviation(o))
+
+
+BOTH_STEPS = "both step sizes on the server"
+AVERAGING = (
+    fault(
+        "division by |S| in place of r",
+        "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
+        "by the expected number r. Else the sensitivity is C/|S| and grows where few take part, and the bound holds "
+        "for another average",
+        "average",
+        private=True,
+        plain=(
+            "the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides it "
+            "by the expected number r, which is the same only where all cohorts have one size"
+        ),
+        divisor=over_cohort,
+    ),
+    fault(
+        "sum and noise divided by |S| in place of r",
+        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
+        "average",
+        divisor=over_cohort,
+        noise=scaled(lambda a, o, s: o.expected / max(s, 1)),
+    ),
+    fault(
+        "sum and noise divided by |S| in place of r",
+        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
+        "average",
+        divisor=over_cohort,
+        noise=scaled(lambda a, o, s: (o.expected / max(s, 1)) ** 0.5),
+    ),
+    fault(
+        "sum and noise divided by n in place of r",
+        "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        divisor=lambda a, o, members: o.n,
+        noise=scaled(lambda a, o, s: o.expected / o.n),
+    ),
+    fault(
+        "sum and noise divided by n in place of r",
+        "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        divisor=lambda a, o, members: o.n,
+        noise=scaled(lambda a, o, s: (o.expected * s) ** 0.5 / o.n),
+    ),
+    fault(
+        "division by n in place of r",
+        "the sum over the cohort is divided by the number n of all clients: divide it by the cohort's expected size r",
+        "average",
+        divisor=lambda a, o, members: o.n,
+    ),
+    fault(
+        "no division",
+        "the messages are summed, not averaged: divide the sum by r",
+        "average",
+        private=True,
+        divisor=lambda a, o, members: 1.0,
+    ),
+    fault(
+        "weights by numbers of records",
+        "messages are weighted by their clients' shares of the records, but the algorithm gives all the same weight: "
+        "with these weights one client moves the average by up to its share times the threshold. So the noise must be "
+        "calibrated to the largest share",
+        "average",
+        plain=(
+            "messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, but "
+            "the algorithm of this comparison gives all the same weight"
+        ),
+        weight=by_records,
+        divisor=lambda a, o, members: 1.0,
+    ),
+    fault(
+        "all clients in place of the cohort",
+        "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed but does not "
+        "exist",
+        "cohort",
+        private=True,
+        plain="all clients take part, whoever is in the cohort",
+        members=lambda a, o: o.everyone,
+    ),
+    fault(
+        "mean over all clients in place of the cohort",
+        "all clients take part and are averaged over n, whoever is in the cohort",
+        "cohort",
+        private=True,
+        members=lambda a, o: o.everyone,
+        divisor=lambda a, o, members: o.n,
+    ),
+    fault(
+        "the step has the wrong sign",
+        "the server moves in the opposite direction: with u = (w - y)/eta it should be w - step, with u = y - w it "
+        "should be w + step",
+        "step",
+        move=lambda a, o, w, step: w - a.sign * a.global_step * step,
+    ),
+    fault(
+        "no global step size",
+        "the average is added without a factor: multiply it by the global step size",
+        "step",
+        move=lambda a, o, w, step: w + a.sign * step,
+    ),
+    fault(
+        "the local step size in place of the global one",
+        "the server uses the local step size: it has its own step size",
+        "step",
+        move=lambda a, o, w, step: w + a.sign * a.local_step * step,
+    ),
+    fault(
+        "the global step size twice",
+        "the average is multiplied by the global step size twice, as where an optimizer with this step size gets a "
+        "gradient that already has this factor: multiply once",
+        "step",
+        move=lambda a, o, w, step: w + a.sign * a.global_step**2 * step,
+    ),
+    fault(
+        BOTH_STEPS,
+        "the average is multiplied by the local and the global step size",
+        "step",
+        move=lambda a, o, w, step: w + a.sign * a.local_step * a.global_step * step,
+    ),
+    with_number(
+        "the factor of the average in the server's step is not the step size",
+        (2.0, 0.5),
+        lambda times: fault(
+            "a step of another length",
+            f"the server's step is {times:.4g} times as long as it should be: multiply the average only by the step "
+            "size",
+            "step",
+            move=lambda a, o, w, step: w + times * a.sign * a.global_step * step,
+        ),
+    ),
+)
+"""Mistakes in the average and in the server's step."""
+
+STEPS = (
+    fault(
+        "one local step too few",
+        "a client takes one local step fewer than it should",
+        "local",
+        steps=lambda a, o: a.local_steps - 1,
+    ),
+    fault(
+        "one local step too many",
+        "a client takes one local step more than it should",
+        "local",
+        steps=lambda a, o: a.local_steps + 1,
+    ),
+)
+"""One local step too few or too many."""
+
+DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
+"""Usual strengths of weight decay in training scripts, as far as a path shows them."""
+PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
+"""The same for a proximal term, which is smaller since it is proportional to the client's path."""
+
+
+def added() -> tuple[Fault, ...]:
+    """Terms added to a local gradient."""
+
+    def decay(strength: float) -> Fault:
+        return Fault(
+            "weight decay in the local steps",
+            f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
+            "local",
+            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * y},
+        )
+
+    def proximal(strength: float) -> Fault:
+        return Fault(
+            "a proximal term in the local steps",
+            f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: leave it out",
+            "local",
+            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * (y - w)},
+        )
+
+    decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
+    return (
+        with_number(
+            f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
+        ),
+        with_number(
+            "a local step adds a multiple of y - w to the gradient, which is FedProx: leave it out", PROXIMAL, proximal
+        ),
+    )
+
+
+def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
+    """The point after passes over the client's records, one by one."""
+    for _ in range(int(a.local_steps)):
+        for j in range(o.records(i)):
+            y = y - a.local_step * o.gradient(i, y, [j])
+    return y
+
+
+LOCAL = (
+    *STEPS,
+    *added(),
+    fault(
+        "a single local step",
+        "a client takes one local step, whatever the number of local steps",
+        "local",
+        steps=lambda a, o: 1,
+    ),
+    fault(
+        "batches for steps",
+        "a local step is a whole pass over the records, one by one: the number of steps counts gradients, not epochs",
+        "local",
+        seen="FL-bench, issue 3; FL4Health, pull request 64",
+        local=one_by_one,
+    ),
+    fault(
+        "local gradients at the server's parameters",
+        "all local gradients are taken at the round's start, not at the client's current point",
+        "local",
+        direction=lambda a, o, i, y, w: a.gradient(o, i, w),
+    ),
+)
+"""Mistakes in the local steps."""
+
+
+def by_coordinate(level: Callable[[Any, Any], float]) -> Part:
+    """Every coordinate clipped to a level."""
+    return lambda a, o, u, updates: np.clip(u, -level(a, u), level(a, u))
+
+
+def quantile(share: float) -> Part:
+    """Clipping to a quantile of the round's lengths."""
+    return lambda a, o, u, updates: o.clip(u, float(np.quantile([o.length(p) for p in updates], share)))
+
+
+def in_norm(length: Callable[[Any], float]) -> Part:
+    """Scaled by C over another length of the message."""
+    return lambda a, o, u, updates: u * min(1.0, a.threshold / max(length(u), 1e-300))
+
+
+def noise_first(a: Any, o: Any, updates: Any) -> Any:
+    """Messages whose noise is added before the bound."""
+    noisy = [u + o.gaussian(a.deviation(o) * o.expected**0.5) for u in updates]
+    return [a.bound(o, u, noisy) for u in noisy]
+
+
+CLIPPING = (
+    fault(
+        "no clipping",
+        "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "
+        "enough: clip it to C",
+        "clip",
+        private=True,
+        bound=lambda a, o, u, updates: u,
+    ),
+    fault(
+        "per-coordinate clipping",
+        "each coordinate (or each layer) is clipped to C separately, so that a message with d of them can be sqrt(d) C "
+        "long: scale the whole vector by min(1, C/||u||)",
+        "clip",
+        seen="Truxify, issue 3844",
+        private=True,
+        bound=by_coordinate(lambda a, u: a.threshold),
+    ),
+    fault(
+        "per-layer clipping",
+        "each layer (here each coordinate) is clipped separately, to C over the root of their number: a message is "
+        "then at most C long, but is also cut where the whole vector is short enough; scale the whole vector by min(1, "
+        "C/||u||)",
+        "clip",
+        bound=by_coordinate(lambda a, u: a.threshold / len(u) ** 0.5),
+    ),
+    fault(
+        "clip of the mean",
+        "the average is clipped, not each client's message: one client can then move it by as much as all together",
+        "clip",
+        seen="caamas, issue 36",
+        private=True,
+        bound=lambda a, o, u, updates: u,
+        after=lambda a, o, mean: o.clip(mean, a.threshold),
+    ),
+    fault(
+        "clip level from data: the median of the lengths",
+        "messages are clipped to the median of their own lengths, to which the noise is not calibrated and which "
+        "itself reveals information about the data",
+        "clip",
+        private=True,
+        bound=quantile(0.5),
+    ),
+    fault(
+        "clip level from data: the mean of the lengths",
+        "messages are clipped to the mean of their own lengths, which depends on the data",
+        "clip",
+        private=True,
+        bound=lambda a, o, u, updates: o.clip(u, float(np.mean([o.length(p) for p in updates]))),
+    ),
+    fault(
+        "normalised in place of clipped",
+        "short messages are stretched to the length C: clipping does not change them",
+        "clip",
+        bound=lambda a, o, u, updates: o.stretch(u, a.threshold),
+    ),
+    fault(
+        "clipping by the squared length",
+        "messages are scaled by C/||u||^2: the factor should be C/||u||",
+        "clip",
+        private=True,
+        bound=in_norm(lambda u: float(u @ u)),
+    ),
+    fault(
+        "clipping in the maximum norm",
+        "messages are scaled by the largest coordinate, so they can be sqrt(d) C long: use the Euclidean norm",
+        "clip",
+        private=True,
+        bound=in_norm(lambda u: float(np.max(np.abs(u)))),
+    ),
+    fault(
+        "clipping in the 1-norm",
+        "messages are scaled by the sum of the absolute coordinates: use the Euclidean norm",
+        "clip",
+        bound=in_norm(lambda u: float(np.sum(np.abs(u)))),
+    ),
+    fault(
+        "clip of single gradients in place of the update",
+        "each local gradient is clipped, not the client's message, which can then be E C long",
+        "clip",
+        private=True,
+        direction=lambda a, o, i, y, w: o.clip(a.gradient(o, i, y), a.threshold),
+        bound=lambda a, o, u, updates: u,
+    ),
+    fault(
+        "noise before clipping",
+        "each client adds its noise before its message is clipped: the clipping then cuts the noise as well",
+        "noise",
+        private=True,
+        messages=noise_first,
+        noise=lambda a, o, members: o.zero,
+    ),
+)
+"""Mistakes in the bound on what a client sends."""

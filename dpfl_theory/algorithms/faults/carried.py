@@ -1,0 +1,183 @@
+"""Mistakes in averaging rounds that carry over from one client or one round to the next: parameters changed in place,
+momentum, an adaptive threshold, and a cohort that the round draws itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.faults.averaging import Part, scaled
+from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.lazy import numpy as np
+
+__all__ = ["CARRIED", "LEARNED", "LEARNS"]
+
+LEARNS = "a clip level that learns from data without noise"
+
+MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
+"""Usual momentum factors in training scripts."""
+
+
+class _Chain(list[Any]):
+    """Updates of clients that start one where the other ended, and the last one's end."""
+
+    last: Any = None
+
+
+def _in_place() -> Iterator[Fault]:
+    """The server's parameters are changed in place. The variants differ in what a client's end is compared with, and in
+    where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
+    or the client's start."""
+    bases: tuple[tuple[str, Callable[[Any, Any, Any], Any]], ...] = (
+        ("so that its update is zero", lambda w, start, y: y),
+        ("and its update is its difference from the round's start", lambda w, start, y: w),
+        ("and its update is its difference from the end of the client before it", lambda w, start, y: start),
+    )
+
+    def chained(base: Callable[[Any, Any, Any], Any]) -> Part:
+        def updates(a: Any, o: Any, w: Any, members: Any) -> _Chain:
+            found, start = _Chain(), w
+            for i in members:
+                y = a.local(o, start, i)
+                found.append(a.update(o, base(w, start, y), y))
+                start = y
+            found.last = start
+            return found
+
+        return updates
+
+    moves: tuple[Part, ...] = (
+        lambda a, o, w, step, state, updates: (a.move(o, updates.last, step), state),
+        lambda a, o, w, step, state, updates: (a.move(o, w, step), state),
+    )
+    for words, base in bases:
+        for move in moves:
+            yield fault(
+                "the server's parameters are changed in place",
+                f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
+                "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
+                "local",
+                private=True,
+                updates=chained(base),
+                server=move,
+            )
+
+
+def _momentum() -> Iterator[Fault]:
+    ways: tuple[tuple[str, Callable[[float, Any, Any], tuple[Any, Any]]], ...] = (
+        ("m = {b} m + average", lambda b, m, step: (b * m + step, b * m + step)),
+        ("m = {b} m + {a} average", lambda b, m, step: (b * m + (1 - b) * step, b * m + (1 - b) * step)),
+        (
+            "m = {b} m + average and steps along average + {b} m",
+            lambda b, m, step: (b * m + step, step + b * (b * m + step)),
+        ),
+    )
+    without = "the algorithm has no momentum; this costs no privacy, but no bound on the algorithm's error covers it"
+
+    def along(a: Any, o: Any, w: Any, m: Any, step: Any) -> tuple[Any, Any]:
+        return a.move(o, w, step), m
+
+    for words, way in ways:
+
+        def of(b: float, words: str = words, way: Callable[..., tuple[Any, Any]] = way) -> Fault:
+            return fault(
+                "server momentum",
+                f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
+                "step",
+                server=lambda a, o, w, step, m, updates: along(a, o, w, *way(b, 0.0 * step if m is None else m, step)),
+            )
+
+        yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
+
+
+def _cohort() -> Iterator[Fault]:
+    draws: tuple[Part, ...] = (
+        lambda a, o: o.rng.choice(o.n, int(o.expected), replace=False),
+        lambda a, o: np.flatnonzero(o.rng.random(o.n) < o.expected / o.n),
+        lambda a, o: o.rng.choice(o.n, o.count(o.cohort), replace=False),
+        lambda a, o: o.rng.permutation(o.n)[: int(o.expected)],
+    )
+    averages: tuple[dict[str, Any], ...] = (
+        {},
+        {"divisor": over_cohort},
+        {"divisor": over_cohort, "noise": scaled(lambda a, o, s: o.expected / max(s, 1))},
+    )
+    for draw in draws:
+        for parts in averages:
+            yield fault(
+                "a cohort of its own",
+                "the round draws its own cohort and ignores the given one, so that the accounting covers other clients "
+                "than those that took part: take the members from the cohort (the function that draws it is tested "
+                "separately, as sampler)",
+                "cohort",
+                plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
+                members=draw,
+                **parts,
+            )
+
+
+CARRIED = (*_in_place(), *_cohort(), *_momentum())
+"""All of these mistakes except those with thresholds."""
+RATES, QUANTILES, SHARES = (0.1, 0.2, 0.3, 0.5, 1.0), (0.5, 0.8, 0.9), (0.1, 0.5, 0.9)
+Rule = Callable[[float, Sequence[float]], float]
+
+
+def _rules() -> Iterator[tuple[str, Rule]]:
+    """Rules for the threshold of the next round, from this round's threshold and the lengths of its updates."""
+    centres: dict[str, Callable[[Sequence[float]], float]] = {
+        "median": lambda lengths: float(np.median(lengths)),
+        "mean": lambda lengths: float(np.mean(lengths)),
+        "maximum": lambda lengths: float(np.max(lengths)),
+    }
+    for words, centre in centres.items():
+        yield f"the {words} of this round's lengths", lambda level, lengths, centre=centre: centre(lengths)  # type: ignore[misc]
+        for a in SHARES:
+            yield (
+                f"{1 - a:.3g} times the threshold plus {a:g} times the {words} of the lengths",
+                lambda level, lengths, a=a, centre=centre: (1 - a) * level + a * centre(lengths),  # type: ignore[misc]
+            )
+    for rate in RATES:
+        for q in QUANTILES:
+            yield (
+                f"the threshold times exp({rate:g} ({q:g} - the share of updates that are shorter))",
+                lambda level, lengths, rate=rate, q=q: (  # type: ignore[misc]
+                    level * math.exp(rate * (q - float(np.mean(np.asarray(lengths) <= level))))
+                ),
+            )
+
+
+def _learned() -> Iterator[Fault]:
+    def learn(rule: Rule) -> Part:
+        def server(a: Any, o: Any, w: Any, step: Any, level: Any, updates: Any) -> tuple[Any, Any]:
+            level = float(a.threshold) if level is None else level
+            return a.move(o, w, step), rule(level, [o.length(u) for u in updates]) if len(updates) else level
+
+        return server
+
+    def now(scales: bool) -> Part:
+        def adapted(a: Any, o: Any, level: float | None) -> Any:
+            if level is None:
+                return a
+            return a.with_values(threshold=level, sigma=a.sigma * (level / a.threshold if scales else 1.0))
+
+        return adapted
+
+    for words, rule in _rules():
+        for scales in (True, False):
+            after = "with noise proportional to it" if scales else "with the noise of the first threshold"
+            yield fault(
+                LEARNS,
+                f"the threshold of the next round is {words}, {after}; the lengths get no noise, so that the threshold "
+                "reveals information about the data and no accounting covers it: fix C beforehand, or add noise to the "
+                "lengths and account for that too",
+                "clip",
+                private=True,
+                now=now(scales),
+                server=learn(rule),
+            )
+
+
+LEARNED = tuple(_learned())
+"""Thresholds that follow the data from round to round."""

@@ -1,0 +1,147 @@
+"""Mistakes in the private gradient of a local step that protects single records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpfl_theory.algorithms.faults.averaging import Part
+from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.lazy import numpy as np
+
+__all__ = ["LOTS", "RECORDS", "UNPROTECTED"]
+
+LOTS = "lots of records that are drawn independently"
+
+
+def bounded(bound: Callable[[Any, Any, Any], Any]) -> Part:
+    """Another bound on the gradients of a batch's records, the rows of an array."""
+
+    def total(a: Any, o: Any, i: Any, y: Any) -> tuple[Any, Any]:
+        g = o.record_gradients(i, y, a.share)
+        return bound(a, o, g).sum(axis=0), len(g)
+
+    return total
+
+
+def lots(words: str, sensitivity: Callable[[Any], float]) -> Fault:
+    return fault(
+        LOTS,
+        "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
+        f"noise of {words}: this is Poisson sampling, but the algorithm draws floor(s R) records. Account for it as "
+        "Poisson sampling, not by the algorithm's theorem",
+        "average",
+        total=lambda a, o, i, y: o.clipped_records(i, y, a.share, a.threshold, lots=True),
+        size=lambda a, o, i, b: a.share * o.records(i),
+        step_noise=lambda a, o, i, b: sensitivity(a) / (a.share * o.records(i)) * a.noise_multiplier,
+    )
+
+
+def noisy(
+    name: str, description: str, deviation: Callable[[Any, Any, Any, Any], float], private: bool = False
+) -> Fault:
+    """A mistake in the standard deviation of the noise, in units of the sensitivity over the size of the batch."""
+    return fault(
+        name,
+        description,
+        "noise",
+        private=private,
+        step_noise=lambda a, o, i, b: deviation(a, o, i, b) * a.relation_factor * a.threshold / b * a.noise_multiplier,
+    )
+
+
+RECORDS = (
+    lots("the sensitivity that was declared", lambda a: float(a.relation_factor * a.threshold)),
+    lots("the sensitivity of adding or leaving out a record, C", lambda a: float(a.threshold)),
+    fault(
+        "clip of the batch's mean",
+        "the mean gradient of a batch is clipped, not each record's: one record can then move it by as much as all "
+        "together",
+        "clip",
+        private=True,
+        total=bounded(lambda a, o, g: o.clip(g.mean(axis=0), a.threshold)[None, :].repeat(len(g), 0)),
+    ),
+    fault(
+        "no clipping",
+        "records' gradients are not clipped",
+        "clip",
+        private=True,
+        total=bounded(lambda a, o, g: g),
+    ),
+    fault(
+        "per-coordinate clipping",
+        "each coordinate is clipped to [-C, C]: scale a record's whole gradient by min(1, C/||g||)",
+        "clip",
+        private=True,
+        total=bounded(lambda a, o, g: np.clip(g, -a.threshold, a.threshold)),
+    ),
+    fault(
+        "division by all records in place of the batch",
+        "the sum over the batch is divided by R: divide it by the batch's size",
+        "average",
+        size=lambda a, o, i, b: o.records(i),
+    ),
+    noisy("no noise", "no noise is added", lambda a, o, i, b: 0.0, private=True),
+    noisy(
+        "half the sensitivity",
+        "the noise is calibrated to C/b: replacing a record moves the mean by 2C/b",
+        lambda a, o, i, b: 0.5,
+        private=True,
+    ),
+    noisy(
+        "twice the sensitivity",
+        "the noise is calibrated to 2C/b: leaving a record out moves the mean by C/b",
+        lambda a, o, i, b: 2.0,
+    ),
+    fault(
+        "sigma where the multiplier was meant",
+        "the noise of a step has standard deviation sigma_g: it should be sigma_g times the sensitivity",
+        "noise",
+        private=True,
+        step_noise=lambda a, o, i, b: a.noise_multiplier,
+    ),
+    noisy(
+        "sensitivity without the clip threshold",
+        "the noise does not depend on the threshold C",
+        lambda a, o, i, b: 1.0 / a.threshold,
+        private=True,
+    ),
+    noisy(
+        "noise of the sum on the average",
+        "noise that is meant for the sum over the batch is added to its mean",
+        lambda a, o, i, b: b,
+    ),
+    noisy(
+        "noise without the local step size",
+        "the noise is added to the client's parameters, and only the gradient is multiplied by the step eta_l: the "
+        "noise is 1/eta_l times the algorithm's, which adds it to the gradient",
+        lambda a, o, i, b: 1.0 / a.local_step,
+    ),
+    noisy(
+        "noise divided by all records in place of the batch",
+        "the noise is calibrated to 2C/R: with b records in a step it should be 2C/b",
+        lambda a, o, i, b: b / o.records(i),
+        private=True,
+    ),
+    fault(
+        "batches for steps",
+        "a local step is a whole pass over the batches: K counts gradients, not epochs",
+        "local",
+        seen="FL-bench, issue 3; FL4Health, pull request 64",
+        steps=lambda a, o: a.local_steps * round(1.0 / a.share),
+    ),
+)
+"""Mistakes in a record-level gradient, and in the number of these."""
+
+UNPROTECTED = tuple(
+    fault(
+        "control variates of gradients without noise",
+        "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
+        "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
+        "control",
+        private=True,
+        control=control,
+    )
+    for control in (lambda a, o, t: o.gradient(t.i, t.y), lambda a, o, t: o.gradient(t.i, t.w))
+)
+"""Control variates that reveal records."""

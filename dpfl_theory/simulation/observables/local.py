@@ -1,0 +1,386 @@
+"""Observables of one local phase: the quantities of a single client that das2022's proofs bound, as means over clients.
+
+``g_i`` is client i's message before noise. The square of a server step towards w* expands, client by client, into the
+progress ``A_i = -2 eta <g_i, w_k - w*> + eta^2 ||g_i||^2`` [X^2], where a step of size eta along g_i changes
+``||w - w*||^2`` by A_i.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.observables.base import (
+    NO_UPDATES,
+    Observable,
+    Reach,
+    gradient_squared,
+    minimiser,
+    require_attribute,
+    unclipped,
+)
+
+__all__ = ["OBSERVABLES"]
+
+
+def _products(h: Round) -> tuple[Any, Any]:
+    """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
+    phase, star = require_attribute(h, "phase", "inner-product"), minimiser(h, "inner-product")
+    if "products" not in h.cache:
+        difference = h.w - star
+        h.cache["products"] = (phase.updates() * difference[None]).sum(axis=2).T
+    return h.cache["products"], h.local_step[:, None]
+
+
+def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
+    """Mean of A_i with g_i = scale_i u_i over the chosen clients, 0 for the others."""
+    products, eta = _products(h)
+    length = scale * h.update_norms
+    progress = -2.0 * eta * scale * products + eta**2 * length**2
+    return h.context.engine.xp.where(chosen, progress, 0.0).mean(axis=1)
+
+
+def _bounding_factor(h: Round) -> Any:
+    """C/||u_i||, and 0 for u_i = 0, which is not sent."""
+    xp = h.context.engine.xp
+    norms, bound = require_attribute(h, "update_norms", "bounding"), require_attribute(h, "threshold", "bounding")
+    moving = norms > 0.0
+    return xp.where(moving, bound[:, None] / xp.where(moving, norms, 1.0), 0.0)
+
+
+def _clipping_factors(h: Round) -> Any:
+    """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
+    xp = h.context.engine.xp
+    norms, bound = (
+        require_attribute(h, "update_norms", "clipping-factor"),
+        require_attribute(h, "threshold", "clipping-factor"),
+    )
+    longest = xp.maximum(norms, bound[:, None])
+    return bound[:, None] / longest
+
+
+def _approach(h: Round) -> Any:
+    products, eta = _products(h)
+    return (2.0 * eta * products - eta**2 * h.update_norms**2).mean(axis=1)
+
+
+def _signal(h: Round, factor: Any) -> Any:
+    weight = factor * h.cohort
+    total = (h.phase.updates() * weight.T[:, :, None]).sum(axis=0) / h.context.problem.n
+    return h.context.engine.xp.sqrt((total * total).sum(axis=1))
+
+
+def _bounding_difference(h: Round) -> Any:
+    return (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1)
+
+
+def _gradients(h: Round) -> tuple[list[Any], Any]:
+    """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
+    steps = require_attribute(h, "local_steps", "local-steps")
+    if "gradients" not in h.cache:
+        n = h.context.problem.n
+        w = h.context.engine.xp.repeat(h.w[None], n, axis=0)
+        found = []
+        for _ in range(steps):
+            found.append(h.context.gradients(w))
+            w = w - h.local_step[None, :, None] * found[-1]
+        h.cache["gradients"] = ([*found, h.context.gradients(w)], w)
+    answer: tuple[list[Any], Any] = h.cache["gradients"]
+    return answer
+
+
+def _local_points(h: Round) -> list[Any]:
+    """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
+    steps = require_attribute(h, "local_steps", "local-suboptimality")
+    if "local points" not in h.cache:
+        w = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)
+        found = [w]
+        for _ in range(steps - 1):
+            found.append(found[-1] - h.local_step[None, :, None] * h.context.gradients(found[-1]))
+        h.cache["local points"] = found
+    points: list[Any] = h.cache["local points"]
+    return points
+
+
+def _local_mean_suboptimality(h: Round) -> Any:
+    points = _local_points(h)
+    mean = sum(w.mean(axis=0) for w in points[1:]) + points[0].mean(axis=0)
+    return h.context.kernels.suboptimality(mean / len(points))
+
+
+def _local_suboptimality(h: Round) -> Any:
+    points, n = _local_points(h), h.context.problem.n
+    gap = h.context.kernels.suboptimality
+    return sum(gap(w[i]) for w in points for i in range(n)) / (n * len(points))
+
+
+def _squares(arrays: Any) -> Any:
+    """Mean over the clients of the arrays' squared lengths, summed over the arrays, (S,)."""
+    return sum((a * a).sum(axis=2).mean(axis=0) for a in arrays)
+
+
+def _end_distance(h: Round) -> Any:
+    return _squares([_gradients(h)[1] - minimiser(h, "end-distance-squared")])
+
+
+def _gradient_change(h: Round) -> Any:
+    found = _gradients(h)[0]
+    return _squares([after - before for before, after in itertools.pairwise(found)])
+
+
+def _factor_deviation(h: Round, power: int) -> Any:
+    factors = _clipping_factors(h)
+    return (abs(factors - factors.mean(axis=1, keepdims=True)) ** power).mean(axis=1)
+
+
+def _clipped_alignment(h: Round) -> Any:
+    factor = _clipping_factors(h).mean(axis=1)
+    return factor * gradient_squared(h)
+
+
+def _descent_product(h: Round) -> Any:
+    difference = require_attribute(h, "difference", "descent-product")
+    return (h.context.kernels.gradient(h.w) * difference).sum(axis=1)
+
+
+def _steepest(reach: Reach) -> float:
+    """|<grad f, difference>| <= G eta max_i ||u_i||, for a mean of differences eta u_i, clipped or not."""
+    return float(np.mean(reach.gradient_bounds)) * reach.step * float(np.max(reach.update_bounds))
+
+
+def _progress_ceiling(reach: Reach) -> float:
+    """|A_i| <= 2 eta C radius + eta^2 C^2, where no message is longer than C."""
+    eta, C = reach.step, reach.threshold
+    return 2.0 * eta * C * reach.radius + eta**2 * C**2 if math.isfinite(eta * C) else math.inf
+
+
+def _progress_floor(reach: Reach) -> float:
+    return -_progress_ceiling(reach)
+
+
+def _product_ceiling(reach: Reach) -> float:
+    return float(np.mean(reach.update_bounds)) * reach.radius if math.isfinite(reach.radius) else math.inf
+
+
+OBSERVABLES = (
+    Observable(
+        "clipped-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,A_i",
+        "mean progress of the clients whose update is clipped to length C",
+        lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+        reported_with=NO_UPDATES,
+    ),
+    Observable(
+        "unclipped-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = u_i",
+        "mean progress of the clients whose update is not clipped",
+        lambda h: _scaled_progress(h, 1.0, unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+        reported_with=NO_UPDATES,
+    ),
+    Observable(
+        "normalised-progress",
+        (0, 2),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = C u_i/\|u_i\|",
+        "mean progress of the clients whose update is lengthened to C",
+        lambda h: _scaled_progress(h, _bounding_factor(h), unclipped(h)),
+        _progress_floor,
+        _progress_ceiling,
+    ),
+    Observable(
+        "inner-product",
+        (1, 0),
+        r"\frac{1}{n}\sum_i \langle u_i, w_k - w^* \rangle",
+        "mean inner product of the updates with the difference from w*",
+        lambda h: _products(h)[0].mean(axis=1),
+        lambda r: -_product_ceiling(r),
+        _product_ceiling,
+    ),
+    Observable(
+        "unclipped-inner-product",
+        (1, 0),
+        r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\langle u_i, w_k - w^* \rangle",
+        "mean inner product of the updates with the difference from w*, where the update is not clipped",
+        lambda h: h.context.engine.xp.where(unclipped(h), _products(h)[0], 0.0).mean(axis=1),
+        lambda r: -_product_ceiling(r),
+        _product_ceiling,
+        reported_with=NO_UPDATES,
+    ),
+    Observable(
+        "approach",
+        (0, 2),
+        r"\frac{1}{n}\sum_i (\|w_k - w^*\|^2 - \|w_k - \eta u_i - w^*\|^2)",
+        "mean decrease of the squared distance to w* in the local phases",
+        _approach,
+        lambda r: -2.0 * r.step * _product_ceiling(r) - r.step**2 * float(np.mean(r.update_bounds**2)),
+        lambda r: 2.0 * r.step * _product_ceiling(r),
+    ),
+    Observable(
+        "update-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \|u_i\|^2",
+        "mean squared length of the updates",
+        lambda h: (require_attribute(h, "update_norms", "update-squared") ** 2).mean(axis=1),
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.update_bounds**2)),
+    ),
+    Observable(
+        "displacement-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
+        "mean squared distance that the local steps move a client",
+        lambda h: (require_attribute(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(
+            axis=1
+        ),
+        lambda _: 0.0,
+        lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
+    ),
+    Observable(
+        "end-distance-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
+        "mean squared distance to w* after the local steps",
+        _end_distance,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-mean-suboptimality",
+        (1, 0),
+        r"f(\frac{1}{nE}\sum_i \sum_{\tau < E} w_{k,\tau}^{(i)}) - f(w^*)",
+        "suboptimality of the mean of all clients' points before each of their local steps",
+        _local_mean_suboptimality,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-suboptimality",
+        (1, 0),
+        r"\frac{1}{nE}\sum_i \sum_{\tau < E} f(w_{k,\tau}^{(i)}) - f(w^*)",
+        "mean suboptimality of all clients' points before each of their local steps",
+        _local_suboptimality,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "local-gradients-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
+        "mean over the clients of the squared gradients along their local steps, summed",
+        lambda h: _squares(_gradients(h)[0][:-1]),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "next-gradients-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
+        "mean over the clients of the squared gradients after each of their local steps, summed",
+        lambda h: _squares(_gradients(h)[0][1:]),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "gradient-change-squared",
+        (2, -2),
+        r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
+        "how much the gradients change from one local step to the next, squared and summed",
+        _gradient_change,
+        lambda _: 0.0,
+    ),
+    Observable(
+        "signal-squared",
+        (2, -2),
+        r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
+        "squared length of the server's sum, before noise",
+        lambda h: (require_attribute(h, "signal", "signal-squared") ** 2).sum(axis=1),
+        lambda _: 0.0,
+    ),
+    Observable(
+        "descent-product",
+        (1, 0),
+        r"\langle \nabla f(w_k), \frac{1}{|S_k|}\sum_{i \in S_k} \Delta_i \rangle",
+        "inner product of the gradient with the mean of the clients' differences of parameters, before noise",
+        _descent_product,
+        lambda r: -_steepest(r),
+        _steepest,
+    ),
+    Observable(
+        "clipped-signal",
+        (1, -1),
+        r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{clip}(u_i, C)\|",
+        "length of the sum of the cohort's updates, clipped, over n",
+        lambda h: _signal(h, _clipping_factors(h)),
+        lambda _: 0.0,
+        lambda r: r.threshold,
+        reported_with=NO_UPDATES,
+    ),
+    Observable(
+        "normalised-signal",
+        (1, -1),
+        r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{norm}(u_i, C)\|",
+        "length of the sum of the cohort's updates, normalised, over n",
+        lambda h: _signal(h, _bounding_factor(h)),
+        lambda _: 0.0,
+        lambda r: r.threshold,
+    ),
+    Observable(
+        "bounding-difference",
+        (1, -1),
+        r"\frac{1}{n}\sum_i \|\mathrm{norm}(u_i, C) - \mathrm{clip}(u_i, C)\|",
+        "mean distance between the normalised and the clipped update",
+        _bounding_difference,
+        lambda _: 0.0,
+        lambda r: r.threshold,
+    ),
+    Observable(
+        "clipped-alignment",
+        (2, -2),
+        r"\bar{\alpha}^k \|\nabla f(w_k)\|^2 \text{ with } \bar{\alpha}^k = \frac{1}{n}\sum_i \min(1, C/\|u_i\|)",
+        "squared gradient times the mean clipping factor (zhang2021 Theorem 3.1)",
+        _clipped_alignment,
+        lambda _: 0.0,
+        lambda r: float(np.mean(r.gradient_bounds)) ** 2,
+        reported_with=NO_UPDATES,
+    ),
+    Observable(
+        "clipping-factor",
+        (0, 0),
+        r"\bar{\alpha}^k",
+        "mean clipping factor",
+        lambda h: _clipping_factors(h).mean(axis=1),
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-squared",
+        (0, 0),
+        r"(\bar{\alpha}^k)^2",
+        "the mean clipping factor, squared",
+        lambda h: _clipping_factors(h).mean(axis=1) ** 2,
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-deviation",
+        (0, 0),
+        r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|",
+        "mean distance of the clients' clipping factors from their mean",
+        lambda h: _factor_deviation(h, 1),
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+    Observable(
+        "clipping-factor-variance",
+        (0, 0),
+        r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|^2",
+        "mean squared distance of the clients' clipping factors from their mean",
+        lambda h: _factor_deviation(h, 2),
+        lambda _: 0.0,
+        lambda _: 1.0,
+    ),
+)
