@@ -23,7 +23,6 @@ from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
-from dpfl_theory.algorithms.record_level import RecordLevel
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
@@ -146,7 +145,7 @@ def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> 
     if run.protects != "record":
         return gradient_by_address(a.gradient, problem, s, seed, replicate)
     oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
-    drawn = type(run).size is not RecordLevel.size
+    drawn = "size" in run.replaced_parts
     return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 
