@@ -27,7 +27,6 @@ from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.gradients import RecordGradient
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.descriptions.fedavg import server_noise as noise_by_server
-from dpfl_theory.descriptions.record_level import RecordLevel
 from dpfl_theory.descriptions.scaffold import all_users
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Engine, Replicates
@@ -146,7 +145,7 @@ def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> 
     if run.protects != "record":
         return gradient_by_address(a.gradient, problem, s, seed, replicate)
     oracle = RecordGradient(run.share, run.threshold, run.noise_multiplier)
-    drawn = type(run).size is not RecordLevel.size
+    drawn = "size" in run.replaced_parts
     return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 

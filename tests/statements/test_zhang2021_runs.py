@@ -164,7 +164,7 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     n, d, G = problem.n, problem.d, problem.constants.G_max
     assert values["G"] in (0.0, G)
     if values["G"] == 0.0:
-        assert algorithm.bounding.threshold >= values["Q"] * G  # nothing can be clipped
+        assert algorithm.run.threshold >= values["Q"] * G  # nothing can be clipped
     if "c_prime" in values:
         assert values["c_prime"] >= values["G"] == G
     assert (values["N"], values["d"], values["sigma_l"]) == (n, d, 0.0)
@@ -181,7 +181,7 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
             y = y - eta * g
         moved = y - x
         length = np.linalg.norm(moved, axis=1, keepdims=True)
-        moved = moved * np.minimum(1.0, eta * algorithm.bounding.threshold / np.maximum(length, 1e-300))
+        moved = moved * np.minimum(1.0, eta * algorithm.run.threshold / np.maximum(length, 1e-300))
         members = rng.choice(n, P, replace=False)
         noise = rng.standard_normal((P, d)) * math.sqrt(values["noise_variance"])
         x = x + values["eta_g"] * (moved[members] + noise).mean(axis=0)
