@@ -334,10 +334,12 @@ def test_parameters_have_units_and_defaults(capsys: Output) -> None:
     eta = next(p for p in listed["dp-fedavg"]["parameters"] if p["name"] == "eta")
     assert eta == {"name": "eta", "default": "none", "unit": "X^2/F", "meaning": "local step; 1/L without it"}
     assert listed["dp-fedavg"]["printed_in"] == "das2022 Algorithm 1 (i)"
-    assert main(["show", "algorithm", "ModelClippedFedAvg"]) == 0
+    assert main(["show", "algorithm", "dp-fedavg"]) == 0
+    assert re.search(r"^  eta +none +\[X\^2/F\] +local step", capsys.readouterr().out, re.MULTILINE)
+    assert main(["show", "algorithm", "WeightedAverage"]) == 0
     shown_ = capsys.readouterr().out
-    assert re.search(r"^  local_step +needed +\[X\^2/F\] +eta_l", shown_, re.MULTILINE)
-    assert re.search(r"^  cohort +Cohort\(\)", shown_, re.MULTILINE)
+    assert re.search(r"^  algorithm +needed +any", shown_, re.MULTILINE)
+    assert re.search(r"^  ratio +1\.0 +in \(0, 1\]", shown_, re.MULTILINE)
 
 
 def test_hypotheses_can_be_imported_as_told() -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import SERVER_NOISE, Averaging, over_cohort
 from dpfl_theory.algorithms.fedavg import server_noise
@@ -40,7 +40,7 @@ class TwoSidedFedAvg(Averaging):
     name = "fedavg-two-sided"
     title = "FedAvg with two step sizes"
     source = "zhang2021 Algorithm 1"
-    samplings = ("fixed", "poisson", "with-replacement")
+    samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
 
     local_step = Parameter(
         *("eta_l", "local step", "X^2/F"),

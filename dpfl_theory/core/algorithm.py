@@ -219,9 +219,9 @@ class Algorithm:
         """
         found = self.with_values()
         for attribute, p in self.parameters.items():
-            known = p.default is not None and (p.scale is None or (p.default == 1.0 and not p.scale.by_problem))
-            if known and getattr(self, attribute) is None:
-                found.__dict__[attribute] = p.scale.of(found, None) if p.scale else p.value(found, None, p.default)
+            default, by_problem = p.default, p.scale is not None and (p.default != 1.0 or p.scale.by_problem)
+            if default is not None and not by_problem and getattr(self, attribute) is None:
+                found.__dict__[attribute] = p.scale.of(found, None) if p.scale else p.value(found, None, default)
         return found
 
     def replaced(self, **parts: Callable[..., Any]) -> Self:

@@ -46,10 +46,10 @@ class Described(Hyper):
         return as_plain(self.hyperparameters(Scales(problem)))
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
-        from dpfl_theory.simulation.batched import Simulation
+        from dpfl_theory.simulation import Cohort, Simulation
 
         cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
-        return Simulation(self.kind.from_symbols(replicates), cohort)
+        return Simulation(self.kind.from_symbols(replicates), cohort or Cohort())
 
     def draws(self, clients: int, dimension: int) -> float:
         """The expected number of normal variates in a round."""

@@ -166,7 +166,7 @@ def experiment(
     claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
     cohort = Cohort("fixed", size) if size < n else Cohort()
     run = run.with_values(local_step=values["eta_l"], global_step=eta_g, local_steps=K, warm_start=1)
-    run = run.replaced(warm_members=all_users, warm_points=lagging(offsets))
+    run = run.replaced(warm_members=all_users, warm_points=lagging(offsets.tolist()))
     algorithm = Simulation(run, cohort, gradient)
     return Experiment(
         problem,
