@@ -3,7 +3,6 @@
 from dpfl_theory.algorithms.average import WeightedAverage
 from dpfl_theory.algorithms.base import Algorithm
 from dpfl_theory.algorithms.batched import Simulation
-from dpfl_theory.algorithms.bounding import Bounding, Clip, Normalise, SmoothedNormalise, Unbounded
 from dpfl_theory.algorithms.cohort import Cohort
 from dpfl_theory.algorithms.divergence import DivergenceWarning
 from dpfl_theory.algorithms.gradients import FullGradient, Gradient, NoisyGradient, RecordGradient
@@ -12,22 +11,17 @@ from dpfl_theory.algorithms.simulate import Run, Stream, simulate
 
 __all__ = [
     "Algorithm",
-    "Bounding",
-    "Clip",
     "Cohort",
     "DivergenceWarning",
     "FullGradient",
     "Gradient",
     "NoisyGradient",
-    "Normalise",
     "RecordGradient",
     "Run",
     "Schedule",
     "Simulation",
-    "SmoothedNormalise",
     "Stream",
     "Tabulated",
-    "Unbounded",
     "WeightedAverage",
     "simulate",
 ]

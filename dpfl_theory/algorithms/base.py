@@ -64,7 +64,7 @@ class Round:
 
     * w (S, d): the server's vector before the round's update;
     * cohort (S, n): who took part (0 or 1; counts where clients are drawn with replacement);
-    * members (A, S): the numbers of the clients that were run; messages (A, S, d): what each sends, before noise;
+    * messages (A, S, d): what each client that was run sends, before noise;
     * phase: all clients' local steps from w, sampled or not, local_steps of them of size local_step (S,). Its
       ``updates()`` are (n, S, d), computed at the latest when an observable needs them;
     * threshold (S,): the clipping threshold or scaling factor;
@@ -83,7 +83,6 @@ class Round:
     local_step: Any = None
     local_steps: int | None = None
     cohort: Any = None
-    members: Any = None
     messages: Any = None
     threshold: Any = None
     signal: Any = None

@@ -13,17 +13,13 @@ from oracles.compare import problem_of
 from simulations import fedavg, model_clipped, scaffold, two_sided
 
 from dpfl_theory.algorithms import (
-    Clip,
     Cohort,
     FullGradient,
     NoisyGradient,
-    Normalise,
     RecordGradient,
     Schedule,
     Simulation,
-    SmoothedNormalise,
     Tabulated,
-    Unbounded,
     WeightedAverage,
     simulate,
 )
@@ -53,7 +49,7 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
         value = getattr(algorithm, field.name)
         if field.name == "algorithm":
             assert described["of"] == json.loads(json.dumps(value.describe()))
-        elif field.name in ("bounding", "gradient") and not isinstance(value, str):
+        elif field.name == "gradient" and not isinstance(value, str):
             assert described.items() >= json.loads(json.dumps(value.describe())).items()
         else:
             assert field.name in described
@@ -61,21 +57,8 @@ def test_a_description_is_plain_data_and_names_every_field(case: str) -> None:
                 assert described[field.name] == value, "a part overwrites it"
 
 
-def test_operators_describe_themselves() -> None:
-    lines = [operator.describe() for operator in (Unbounded(), Clip(2.0), Normalise([1, 2]), SmoothedNormalise(0.5))]
-    assert json.loads(json.dumps(lines)) == [
-        {"bounding": "none"},
-        {"bounding": "clip", "threshold": 2.0},
-        {"bounding": "normalise", "threshold": [1.0, 2.0]},
-        {"bounding": "smoothed-normalise", "alpha": 0.5},
-    ]
-
-
 POSITIVE, NOT_NEGATIVE = "a finite positive number is needed", "a finite number that is not negative is needed"
 WRONG: list[tuple[Any, str]] = [
-    (lambda: Clip(0.0), f"the threshold C is 0: {POSITIVE}"),
-    (lambda: Normalise([1.0, -1.0]), f"the scaling factor C is -1: {POSITIVE}"),
-    (lambda: SmoothedNormalise(-0.1), f"alpha is -0.1: {NOT_NEGATIVE}"),
     (lambda: two_sided(0.0), f"the local step is 0: {POSITIVE}"),
     (lambda: two_sided(0.1, Tabulated([1.0, 0.0])), f"an entry of the global step is 0: {POSITIVE}"),
     (
