@@ -118,7 +118,7 @@ def test_data_and_what_is_gone_concern_their_package() -> None:
 
 def test_the_order_and_the_selection_are_kept() -> None:
     some = [statements.get(name) for name in ("das2022.theorem4b", "zhang2021.theorem3.2", "das2022.theorem4a")]
-    change = Change(PACKAGE, (PACKAGE / "algorithms/fedavg.py",))
+    change = Change(PACKAGE, (PACKAGE / "descriptions/fedavg.py",))
     assert change.concerns(some) == (some[0], some[2])
 
 

@@ -149,12 +149,6 @@ def gradient_of(a: Any, problem: Problem, s: int, seed: int, replicate: int) -> 
     return gradient_by_address(oracle, problem, s, seed, replicate, over_drawn=drawn)
 
 
-def psi_of(bounding: Any, s: int) -> tuple[str, float]:
-    """A bounding operator's name and its parameter in one replicate."""
-    reported = bounding.describe()
-    return reported["bounding"], of_replicate(reported.get("threshold", reported.get("alpha", 0.0)), s)
-
-
 def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
     """shulgin2025 equation (2)."""
     run = a.run
@@ -162,10 +156,10 @@ def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: i
     z = of_replicate(run.sigma, s) * server_noise(problem.d, seed, replicate, k)
     B = float(problem.n) if a.cohort.scheme == "full" else float(a.cohort.size)
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
-    return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of_run(run, s), B, [members], [z], k)[-1]
+    return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of(run, s), B, [members], [z], k)[-1]
 
 
-def psi_of_run(run: Any, s: int) -> tuple[str, float]:
+def psi_of(run: Any, s: int) -> tuple[str, float]:
     """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
     if hasattr(run, "threshold"):
         return "clip", of_replicate(run.threshold, s)
@@ -199,7 +193,7 @@ def ef21_trace(
     gradient = gradient_by_address(a.gradient, problem, s, seed, replicate)
     gamma = [step_of(run.step, s, k) for k in range(rounds)]
     beta, normalises = of_replicate(run.memory_step, s), "NormEC" in run.direction.__qualname__
-    x, v_i, v = ef21(gradient, start, v0, gamma, *psi_of_run(run, s), beta, normalises, z)
+    x, v_i, v = ef21(gradient, start, v0, gamma, *psi_of(run, s), beta, normalises, z)
     return {"server": x, "v_i": v_i, "v": v}
 
 
