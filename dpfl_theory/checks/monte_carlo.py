@@ -50,8 +50,9 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     started = time.perf_counter()
     experiment: Experiment = check.make(statement)
-    if isinstance(experiment.algorithm, Description):
-        experiment = replace(experiment, algorithm=Simulation(experiment.algorithm))
+    given: Any = experiment.algorithm
+    if isinstance(given, Description):
+        experiment = replace(experiment, algorithm=Simulation(given))
     engine = select(settings.device)
     if not 1 <= experiment.replicates <= MOST_REPLICATES:
         raise ValueError(f"replicates is {experiment.replicates}: give a number from 1 to {MOST_REPLICATES}")
