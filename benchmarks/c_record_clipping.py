@@ -90,7 +90,7 @@ class Setting:
             slice(0, S),
             ENGINE.asarray(self.start),
         )
-        members = [Cohort("fixed", A).members(context, k)[0] for k in range(rounds)]
+        members = [Cohort("fixed", A).members(context, k) for k in range(rounds)]
         sizes, counts = np.full(M, R), np.full(M, b)
         chosen = [
             [ENGINE.subsets(context.replicates, k, members[k], sizes, counts, q) for q in range(self.local_steps)]

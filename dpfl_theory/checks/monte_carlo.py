@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,10 +30,12 @@ from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.linear_form import Linear, linearise
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Statement
+from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
 from dpfl_theory.simulation import Stream, simulate
+from dpfl_theory.simulation.batched import Simulation
 from dpfl_theory.simulation.divergence import NEVER, divergence_text
 from dpfl_theory.simulation.observables import get
 
@@ -48,6 +51,9 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     """The evidence of one Monte-Carlo check; ``check.build(instance)`` returns its `Experiment`."""
     started = time.perf_counter()
     experiment: Experiment = check.make(statement)
+    given: Any = experiment.algorithm
+    if isinstance(given, Description):
+        experiment = replace(experiment, algorithm=Simulation(given))
     engine = select(settings.device)
     if not 1 <= experiment.replicates <= MOST_REPLICATES:
         raise ValueError(f"replicates is {experiment.replicates}: give a number from 1 to {MOST_REPLICATES}")

@@ -64,7 +64,7 @@ class Round:
 
     * w (S, d): the server's vector before the round's update;
     * cohort (S, n): who took part (0 or 1; counts where clients are drawn with replacement);
-    * messages (n, S, d): what each client sends, before noise; those of a cohort (P, S, d) where only it is run;
+    * messages (A, S, d): what each client that was run sends, before noise;
     * phase: all clients' local steps from w, sampled or not, local_steps of them of size local_step (S,). Its
       ``updates()`` are (n, S, d), computed at the latest when an observable needs them;
     * threshold (S,): the clipping threshold or scaling factor;

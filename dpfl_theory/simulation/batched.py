@@ -107,7 +107,7 @@ class BatchOperations:
         if self._cohort.scheme != "with-replacement" and r == self.n:
             return self.everyone
         if self.few:
-            clients, _ = self._cohort.members(self._context, self._k)
+            clients = self._cohort.members(self._context, self._k)
             own = self._xp.arange(self.S)[None, :]
             counts = self._xp.zeros((self.S, self.n))
             counts[own, clients] = 1.0

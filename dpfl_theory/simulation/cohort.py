@@ -72,18 +72,12 @@ class Cohort:
         size = int(self.divisor(n))
         return (u <= xp.partition(u, size - 1, axis=1)[:, size - 1 : size]).astype(xp.float64)
 
-    def members(self, context: Context, k: int) -> tuple[Any, Any]:
-        """Round k's clients, for algorithms that run only those: their numbers (A, replicates), ascending, and how
-        often each takes part (A, replicates). If their number varies between replicates the numbers are None, which
-        represents all n clients, and an absent one takes part 0 times.
-        """
+    def members(self, context: Context, k: int) -> Any:
+        """The numbers of round k's clients (A, replicates), ascending, for cohorts of a fixed size."""
         xp = context.engine.xp
-        counts = self.sample(context, k)
-        if self.scheme != "fixed" or self.divisor(context.problem.n) == context.problem.n:
-            return None, xp.ascontiguousarray(counts.T)
         size = int(self.divisor(context.problem.n))
-        order = xp.argsort(-counts, axis=1, kind="stable")[:, :size]  # ones come first, in the clients' order
-        return xp.ascontiguousarray(order.T), xp.ones((size, context.replicates.count))
+        order = xp.argsort(-self.sample(context, k), axis=1, kind="stable")[:, :size]  # ones first, in clients' order
+        return xp.ascontiguousarray(order.T)
 
     def describe(self) -> dict[str, Any]:
         """The scheme as plain data."""

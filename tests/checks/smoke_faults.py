@@ -255,7 +255,6 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "average: the start is averaged",
         "average: the start is never averaged",
         "cohort: counts ignored",
-        "cohort: counts of the members ignored",
         "cohort: members of another replicate",
         "cohort: poisson with r/(n + 1)",
         "cohort: the first client is never drawn",

@@ -30,7 +30,7 @@ def fedavg_cases(a: Zoo) -> Cases:
     """Algorithms that between them use every hyper-parameter, and the problems they run on."""
     clip = a.DPFedAvg(eta=Schedule(0.4, 0.8), E=3, beta=0.3, C=[1.0, 3.0, 2.0], sigma=[0.1, 0.5, 0.3])
     normalise = a.DPNormFedAvg(eta=[0.3, 0.2, 0.1], E=2, C=1.0, sigma=0.3).replaced(noise=server_noise)
-    runs = ((clip, Cohort("poisson", 2.5)), (normalise, Cohort("fixed", 2)), (a.FedAvg(eta=0.3), Cohort()))
+    runs = ((clip, a.Cohort("poisson", 2.5)), (normalise, a.Cohort("fixed", 2)), (a.FedAvg(eta=0.3), a.Cohort()))
     return [(a.Simulation(run, cohort), QUADRATICS) for run, cohort in runs]
 
 
@@ -163,7 +163,7 @@ FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
     "everybody takes part": {"members": lambda a, o: (o.cohort, o.everyone)[1]},
     "clients weighted by their number": {"weight": lambda a, o, i, members: np.arange(o.n)[:, None, None]},
     "variance for deviation": {"deviation": lambda a, o: a.sigma**2},
-    "noise whatever the cohort": {"noise": server_noise},
+    "noise whatever the cohort": {"noise": lambda a, o, members: server_noise(a, o, members)},
     "cohort's share without its root": {"noise": lambda a, o, members: server_noise(a, o, members) * share(o)},
     "noise r times too small": {"noise": lambda a, o, members: o.sum_of_noises(members, a.sigma) / o.expected},
     "noise not multiplied by beta": {"noise": lambda a, o, members: own_noise(a, o, members) / a.global_step},
@@ -230,10 +230,9 @@ COHORT_FAULTS = [
     ("one cohort for all rounds", COHORT, "context.replicates, k, n,", "context.replicates, 0, n,"),
     ("divisor n", COHORT, "self.size is None else float(self.size)", "self.size is None else float(n)"),
     ("counts ignored", COHORT, ".sum(axis=1).astype(xp.float64)", ".any(axis=1).astype(xp.float64)"),
-    ("counts of the members ignored", COHORT, "xp.ascontiguousarray(counts.T)", "1.0 * (counts.T > 0)"),
     ("the first client is never drawn", COHORT, "* n).astype(xp.int64)", "* (n - 1) + 1).astype(xp.int64)"),
     ("partition off by one", COHORT, "size - 1, axis=1)[:, size - 1 : size]", "size, axis=1)[:, size : size + 1]"),
-    ("the absent are run", COHORT, "xp.argsort(-counts", "xp.argsort(counts"),
+    ("the absent are run", COHORT, "xp.argsort(-self", "xp.argsort(self"),
     ("members of another replicate", COHORT, "xp.ascontiguousarray(order.T)", "xp.ascontiguousarray(order[::-1].T)"),
 ]  # fmt: skip
 

@@ -194,8 +194,8 @@ def test_the_comparison_reaches_what_it_is_for() -> None:
     counts, plain = {}, TwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=1)
     for cohort in COHORTS[2:]:
         context = play(Simulation(plain, cohort), problem, 1, start, 11, 4).context
-        counts[cohort.scheme] = np.array([cohort.members(context, k)[1] for k in range(4)])
-    assert counts["poisson"].sum(axis=1).min() == 0.0
+        counts[cohort.scheme] = np.array([cohort.sample(context, k) for k in range(4)])
+    assert counts["poisson"].sum(axis=2).min() == 0.0
     assert counts["with-replacement"].max() >= 2.0
 
     def lengths(algorithm: Any) -> np.ndarray:
