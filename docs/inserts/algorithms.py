@@ -10,7 +10,7 @@ from dpfl_theory.conform.references import references
 from dpfl_theory.errors import InputError
 from dpfl_theory.inventory.algorithms import KIND
 from dpfl_theory.privacy.mechanisms import mechanisms
-from dpfl_theory.recommend.algorithms import settings
+from dpfl_theory.recommend.papers import settings
 from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.sweep.algorithms import algorithms
 

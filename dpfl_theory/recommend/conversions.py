@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import completed, run_symbols

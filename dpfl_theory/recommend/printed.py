@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dpfl_theory.recommend.base import Document, Rule, Setting
+from dpfl_theory.recommend.base import Document, Rule
 from dpfl_theory.recommend.noise import recommended
+from dpfl_theory.recommend.setting import Setting
 
 
 def apply(setting: Setting, alone: bool = False) -> Document:

@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.base import Document, Rule, Setting, finite
+from dpfl_theory.recommend.base import Document, Rule, finite
+from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["applied", "by_rule", "rules"]
 

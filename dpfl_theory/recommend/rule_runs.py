@@ -13,10 +13,10 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start, measures_of
 from dpfl_theory.recommend.conversions import AMONG_COHORTS, MOST_ROUNDS, RULED, asks, hyperparameters_of, same
+from dpfl_theory.recommend.papers import get
 from dpfl_theory.recommend.rule_answers import applied, rules
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Tuned

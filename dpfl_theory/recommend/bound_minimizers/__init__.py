@@ -1,4 +1,7 @@
-"""The least values of the statements' bounds over all of their free parameters, one module for each kind of formula."""
+"""The least values of the statements' bounds over all of their free parameters, one module for each kind of formula.
+
+They are functions of numbers: the values of a statement's symbols, the given counts, and a bound without any run.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SAME", "SHARE", "Optimum", "count_for"]
+__all__ = ["SAME", "SHARE", "Least", "Optimum", "count_for", "near_limit"]
 
 SHARE = 0.01
 """Without a limit of the rounds: the largest relative excess of the bound over its limit."""
@@ -33,6 +36,29 @@ class Optimum:
     lower: float
     justification: str
     unmet: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Least:
+    """A choice whose bound is least, a lower limit for all choices (infinite where none was found), and the reason.
+
+    unmet: hypotheses that no choice meets.
+    """
+
+    choice: dict[str, Any]
+    lower: float = math.inf
+    justification: str = ""
+    unmet: tuple[str, ...] = ()
+
+
+def near_limit(limit: float, trivial: float) -> float:
+    """A bound that is as good as a limit that is not attained, and below a bound without any run if the limit is.
+
+    >>> near_limit(100.0, 200.0), near_limit(100.0, 100.5)
+    (101.0, 100.25)
+    """
+    enough = (1 + SHARE) * limit
+    return min(enough, (limit + trivial) / 2) if limit < trivial else enough
 
 
 def count_for(short: Callable[[int], bool]) -> int:

@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
-from typing import TYPE_CHECKING
 
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import Optimum
+from dpfl_theory.recommend.bound_minimizers import Least
 
-if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_scaffnew import Hou2023
-
-__all__ = ["minimize_bound"]
+__all__ = ["minimize"]
 
 NEAR = 1e-6
 """Relative distance of the answer from the least value, where that is not attained."""
@@ -63,8 +59,8 @@ def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
 class _Bound:
     """The parts at given eta and T, in double precision."""
 
-    def __init__(self, setting: Hou2023) -> None:
-        self.known = setting.symbols()
+    def __init__(self, known: Mapping[str, float]) -> None:
+        self.known = known
         self.mu, self.most = self.known["mu"], 1 / self.known["L"]
 
     def part(self, name: str, eta: float, T: float) -> float:
@@ -91,12 +87,10 @@ class _Bound:
         return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
 
 
-def minimize_bound(setting: Hou2023) -> Optimum:
-    """The least right side of Theorem 1, with its eta, p and T."""
-    parts = _Bound(setting)
-
-    def bound(eta: float, p: float, T: int) -> float:
-        return math.fsum(setting.bound(eta, p, T).values())
+def minimize(known: Mapping[str, float], bound: Callable[[float, float, int], float]) -> Least:
+    """The choice with the least right side of Theorem 1, which is ``bound`` of eta, p and T; known: the other symbols'
+    values."""
+    parts = _Bound(known)
 
     def ending(T: int) -> tuple[float, float, int]:
         """The best choice with eta = 1/L."""
@@ -123,7 +117,7 @@ def minimize_bound(setting: Hou2023) -> Optimum:
             f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, but not attained"
         )
     eta, p, T = best
-    return Optimum({"eta": eta, "p": p, "iterations": T}, value, min(value, limit, covered), how)
+    return Least({"eta": eta, "p": p, "iterations": T}, min(value, limit, covered), how)
 
 
 def _whole(parts: _Bound) -> set[int]:

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfl_theory.statements.das2022._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
-__all__ = ["RUNS", "excess"]
+__all__ = ["RUNS", "SYMBOLS", "excess"]
 
 
 def excess(cohort: float, clients: float) -> float:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfl_theory.statements.hou2023._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _constants(run: Run) -> dict[str, float]:

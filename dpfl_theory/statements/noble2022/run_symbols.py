@@ -6,9 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.statements.noble2022 import _utility
+from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
 from dpfl_theory.statements.run_symbols import RunSymbols, named
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
+
+SYMBOLS = {**privacy.SYMBOLS, **_utility.SYMBOLS}
 
 
 def _start(one: Any) -> dict[str, float]:

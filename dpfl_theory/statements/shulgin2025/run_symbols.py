@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
+from dpfl_theory.statements.shulgin2025._symbols import SYMBOLS
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _constants(run: Run) -> dict[str, float]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
+from dpfl_theory.statements.zhang2021._symbols import SYMBOLS
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _largest_epsilon(run: Run) -> float:
