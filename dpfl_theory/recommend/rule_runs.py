@@ -8,8 +8,7 @@ certifies for the rule's rounds. The run is measured in the same way as a run fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem

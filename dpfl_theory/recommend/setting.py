@@ -14,14 +14,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.algorithm import Setting as Place
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.base import NEEDS, Document, fits, quote_option
+from dpfl_theory.recommend.evaluate import cite, failures, terms
 from dpfl_theory.recommend.inputs import unit_text
+from dpfl_theory.statements import get
+from dpfl_theory.statements.runs import completed, run_symbols
 
 if TYPE_CHECKING:
     from dpfl_theory.core import Expected, Statement
     from dpfl_theory.privacy import Mechanism
-    from dpfl_theory.recommend.bound_minimizers import Least, Optimum
+    from dpfl_theory.recommend.bound_minimizers import Optimum
 
 __all__ = ["Setting", "bounded"]
 
@@ -46,6 +50,8 @@ class Setting(ABC):
     """The statement with the paper's noise."""
     bounds: ClassVar[str] = ""
     """The left side of the bound, where its expectation's own words do not suffice."""
+    shown: ClassVar[Mapping[str, str]]
+    """The hyper-parameters by their names in an answer, each with its symbol."""
     empty: ClassVar[Document] = {}
     """Other keys of an answer, with the values that they have without a prescription."""
     paper_noise_only: ClassVar[str] = ""
@@ -186,20 +192,18 @@ class Setting(ABC):
 
     def released(self, found: Document, printed: bool = False) -> Mechanism:
         """The releases of a run of a recommendation, with its noise; printed: with noise where the paper adds it."""
-        from dpfl_theory.privacy.mechanisms import get
+        from dpfl_theory.privacy.mechanisms import get as mechanism
 
         kind, threshold = self.described, self.described.parameters.get("threshold")
         releases = kind.from_symbols(found).releases(self.place(found[kind.rounds]))
         if printed and "noise" in releases:
             releases["noise"] = "per-client"
-        run: Mechanism = get(self.name)(**releases)
+        run: Mechanism = mechanism(self.name)(**releases)
         bound = 1.0 if threshold is None else {**self.symbols(), **found}[threshold.symbol]
         return run.with_(noise_multiplier=run.multiplier(found["noise"]["sigma"], bound))
 
     def noise(self, at: Mapping[str, float]) -> Document:
         """The standard deviation that the paper's formula prescribes, and its meaning."""
-        from dpfl_theory.statements.runs import completed, run_symbols
-
         known = completed(run_symbols()[self.name], at)
         sigma = known["sigma"] if "sigma" in known else math.sqrt(known["noise_variance"])
         text = self.described.parameters[self.described.noise_parameter()].text
@@ -214,21 +218,15 @@ class Setting(ABC):
 
     def theorem(self, choice: Document) -> Statement:
         """The statement that bounds a choice."""
-        from dpfl_theory.statements import get
-
         return get(choice.get("statement", self.bounding))
 
     def at(self, choice: Document) -> dict[str, float]:
         """The values of the inputs' symbols, and of those of a choice."""
-        from dpfl_theory.statements.runs import run_symbols
-
         named = run_symbols()[self.name].choice.items()
         return {**self.symbols(), **{symbol: choice[name] for name, symbol in named if name in choice}}
 
     def terms(self, choice: Document) -> dict[str, float]:
         """The terms of the right side, by name, without expectations."""
-        from dpfl_theory.recommend.evaluate import terms
-
         theorem = self.theorem(choice)
         return terms(theorem, {**self.at(choice), **dict.fromkeys((e.name for e in theorem.expectations), 0.0)})
 
@@ -243,8 +241,6 @@ class Setting(ABC):
 
     def unmet(self, choice: Document) -> list[str]:
         """The reasons why the statement does not apply to a choice."""
-        from dpfl_theory.recommend.evaluate import failures
-
         return failures(self.theorem(choice), self.at(choice))
 
     def unknown(self) -> str | None:
@@ -257,19 +253,12 @@ class Setting(ABC):
 
     # Recommendations.
 
-    @abstractmethod
-    def shown(self, at: Mapping[str, float]) -> Document:
-        """The hyper-parameters, by their names in an answer."""
-
     def following(self, at: Mapping[str, float]) -> Document:
         """What else an answer says about a choice."""
         return {}
 
     def cited(self, theorem: Statement, at: Mapping[str, float]) -> list[Document]:
         """The statements behind an answer."""
-        from dpfl_theory.recommend.evaluate import cite
-        from dpfl_theory.statements import get
-
         return [cite("bound", theorem, at), cite("noise", get(self.noise_of))]
 
     def warnings(self) -> list[str]:
@@ -284,7 +273,7 @@ class Setting(ABC):
         vacuous = None if known is None else known >= trivial
         said = [f"The bound is not below {what} = {trivial:.6g}, which needs no run: it promises nothing."]
         return {
-            **self.shown(at),
+            **{name: at[symbol] for name, symbol in self.shown.items()},
             "bound": known,
             **self.following(at),
             "terms": self.terms(choice),
@@ -313,20 +302,17 @@ class Setting(ABC):
         return document
 
     @abstractmethod
-    def least(self) -> Least:
+    def least(self) -> Optimum:
         """The choice with the least bound, of all hyper-parameters that are not given."""
 
     def optimum(self) -> Optimum:
         """The minimum of the bound over all hyper-parameters that are not given."""
-        from dpfl_theory.recommend.bound_minimizers import Optimum
-
         found = self.least()
         unmet = found.unmet or (*self.unmet(found.choice), *filter(None, [self.unknown()]))
         if unmet or found.lower == math.inf:
-            why = unmet or ("no value within these inputs meets them",)
-            return Optimum(found.choice, math.inf, math.inf, "no choice meets the hypotheses", why)
+            return type(found)(found.choice, unmet=unmet or ("no value within these inputs meets them",))
         bound = self.bound(found.choice)
-        return Optimum(found.choice, bound, min(found.lower, bound), found.justification)
+        return replace(found, bound=bound, lower=min(found.lower, bound))
 
     def bound_infimum(self) -> float:
         """The infimum of the bound, infinite where no choice meets the hypotheses."""
@@ -334,16 +320,22 @@ class Setting(ABC):
 
     def levers(self) -> dict[str, float]:
         """Inputs whose change may lower the bound, each with the farthest useful value."""
-        return {"epsilon": math.inf, "clients": math.inf, "dim": 1}
+        return {"epsilon": math.inf, "users" if "users" in self.names() else "clients": math.inf, "dim": 1}
 
     def varied(self, name: str, value: float) -> Self:
-        """The same inputs with another value of a lever."""
-        return replace(self, **{name: value})  # type: ignore[arg-type]
+        """The same inputs with another value of a lever; a cohort grows with the clients."""
+        changes: Document = {name: value}
+        if name == "clients" and hasattr(self, "cohort"):
+            size = self.cohort * value / getattr(self, name)
+            changes = {
+                name: int(value),
+                "cohort": max(1, round(size)) if self.described.sampling() == "fixed" else size,
+            }
+        return replace(self, **changes)
 
 
 def bounded(theorem: Statement) -> Expected:
     """The expectation on the left side."""
-    from dpfl_theory.core.formula import sides_of
 
     symbols = {str(symbol) for left in sides_of(theorem).lhs.values() for symbol in left.free_symbols}
     (found,) = (e for e in theorem.expectations if e.name in symbols)

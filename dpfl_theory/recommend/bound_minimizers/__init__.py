@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SAME", "SHARE", "Least", "Optimum", "count_for", "near_limit"]
+__all__ = ["SAME", "SHARE", "Optimum", "count_for", "near_limit"]
 
 SHARE = 0.01
 """Without a limit of the rounds: the largest relative excess of the bound over its limit."""
@@ -24,31 +24,18 @@ FINE = 1e-9
 class Optimum:
     """The minimum of a bound.
 
-    choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes.
-    bound: the statement's right side there.
-    lower: no choice within the hypotheses has a smaller one.
-    justification: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses; bound and lower are
-    infinite then.
-    """
-
-    choice: dict[str, Any]
-    bound: float
-    lower: float
-    justification: str
-    unmet: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Least:
-    """A choice whose bound is least, a lower limit for all choices (infinite where none was found), and the reason.
-
-    unmet: hypotheses that no choice meets.
+    choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes; where no choice meets
+    the hypotheses, one that comes near them.
+    lower: no choice within the hypotheses has a smaller bound; infinite where none was found.
+    justification: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses.
+    bound: the statement's right side at the choice, which `Setting.optimum` enters.
     """
 
     choice: dict[str, Any]
     lower: float = math.inf
-    justification: str = ""
+    justification: str = "no choice meets the hypotheses"
     unmet: tuple[str, ...] = ()
+    bound: float = math.inf
 
 
 def near_limit(limit: float, trivial: float) -> float:

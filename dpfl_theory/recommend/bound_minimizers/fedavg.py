@@ -18,7 +18,7 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import SAME, Least, near_limit
+from dpfl_theory.recommend.bound_minimizers import SAME, Optimum, near_limit
 from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Rows, program_at, rows_of
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.recommend.evaluate import rounded_up
@@ -64,7 +64,7 @@ def infimum(theorem: Statement, known: Known) -> float:
     return math.inf if limit is None else limit.values["t"]
 
 
-def minimize(theorem: Statement, known: Known, rounds: int | None, trivial: float, gamma: float) -> Least:
+def minimize(theorem: Statement, known: Known, rounds: int | None, trivial: float, gamma: float) -> Optimum:
     """The least bound, with its gamma, alpha, E and K; rounds: the largest K; gamma: as in `nearest`."""
     program = _program(theorem, known, rounds)
     if "alpha" in known:
@@ -72,10 +72,10 @@ def minimize(theorem: Statement, known: Known, rounds: int | None, trivial: floa
     else:
         found, lower, how = _long(theorem, known, program, rounds, trivial)
     if found is None:
-        return Least(nearest(theorem, known, gamma), math.inf)
+        return Optimum(nearest(theorem, known, gamma), math.inf)
     free = "gamma" if "alpha" in known else "alpha"  # the one that is not given makes the prescribed K whole
     at = {"gamma": 1.0, "alpha": 1.0, **found, **known}
-    return Least(_choice(theorem, at, round(found["K"]), free), lower, how)
+    return Optimum(_choice(theorem, at, round(found["K"]), free), lower, how)
 
 
 def nearest(theorem: Statement, known: Known, gamma: float) -> dict[str, Any]:

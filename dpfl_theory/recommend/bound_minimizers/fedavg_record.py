@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from dpfl_theory.core import Statement
-from dpfl_theory.recommend.bound_minimizers import SHARE, Least, count_for, near_limit
+from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for, near_limit
 from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, least_of
 from dpfl_theory.recommend.evaluate import terms
 
@@ -66,7 +66,7 @@ def minimize(
     local_steps: int | None,
     trivial: float,
     hidden: bool,
-) -> Least:
+) -> Optimum:
     """The rounds and local steps with the least bound.
 
     at: the values of the symbols at T and K. rounds: the largest T. hidden: whether the noise of all users hides a
@@ -78,4 +78,4 @@ def minimize(
     else:
         K, lower, why = _local_steps(bounds, trivial, hidden)
     how = f"{why}; T is where the bound turns from falling to rising, or the largest allowed; the steps are prescribed"
-    return Least({"rounds": bounds.best(K, False)[0], "local_steps": K}, lower, how)
+    return Optimum({"rounds": bounds.best(K, False)[0], "local_steps": K}, lower, how)

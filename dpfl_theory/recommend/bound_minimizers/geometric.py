@@ -22,6 +22,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Statement
+from dpfl_theory.core.inverse import value
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import count_for, near_limit
@@ -181,7 +182,6 @@ def rows_of(sums: Sequence[Any], variables: Sequence[str]) -> Rows:
 
 def program_at(statement: Statement, rows: Rows, known: Mapping[str, float]) -> Program:
     """The program at values of the statement's symbols, without the constraints that no variable is in."""
-    from dpfl_theory.core.inverse import value
 
     sums = [[Monomial(value(statement, coefficient, known), powers) for coefficient, powers in row] for row in rows]
     first, *limits = ([m for m in row if m.coefficient != 0] for row in sums)

@@ -14,6 +14,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE
 from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, program_at, rows_of
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
+from dpfl_theory.statements import get
 
 __all__ = ["minimize", "program"]
 
@@ -22,7 +23,6 @@ VARIABLES = ("way", "beta_0", "a", "N")
 
 @cache
 def _rows() -> Rows:
-    from dpfl_theory.statements import get
 
     theorem, corollary = get("shulgin2025.theorem2"), get("shulgin2025.corollary2")
     s, own = symbols_of(theorem), symbols_of(corollary)
@@ -36,7 +36,6 @@ def _rows() -> Rows:
 
 def program(known: Mapping[str, float], fixed: Mapping[str, float]) -> Program:
     """The program at values of the symbols; fixed: the given ones of ``beta_0`` and ``a``."""
-    from dpfl_theory.statements import get
 
     return program_at(get("shulgin2025.corollary2"), _rows(), known).substitute(fixed)
 

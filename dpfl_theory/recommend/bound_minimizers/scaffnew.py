@@ -17,11 +17,12 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import Least
+from dpfl_theory.recommend.bound_minimizers import Optimum, count_for
+from dpfl_theory.statements import get
 
 __all__ = ["minimize"]
 
@@ -38,7 +39,6 @@ POWERS = {"start": 0, "shifts": -1, "noise": 1}
 @cache
 def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
     """The terms of the right side with psi_0 written out, where s = p^2 >= mu eta: of s^0, 1/s and s, as functions."""
-    from dpfl_theory.statements import get
 
     theorem = get("hou2023.theorem1")
     s = symbols_of(theorem)
@@ -87,7 +87,7 @@ class _Bound:
         return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
 
 
-def minimize(known: Mapping[str, float], bound: Callable[[float, float, int], float]) -> Least:
+def minimize(known: Mapping[str, float], bound: Callable[[float, float, int], float]) -> Optimum:
     """The choice with the least right side of Theorem 1, which is ``bound`` of eta, p and T; known: the other symbols'
     values."""
     parts = _Bound(known)
@@ -117,36 +117,21 @@ def minimize(known: Mapping[str, float], bound: Callable[[float, float, int], fl
             f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, but not attained"
         )
     eta, p, T = best
-    return Least({"eta": eta, "p": p, "iterations": T}, min(value, limit, covered), how)
+    return Optimum({"eta": eta, "p": p, "iterations": T}, min(value, limit, covered), how)
 
 
 def _whole(parts: _Bound) -> set[int]:
     """The candidates for the T that minimises the least bound at eta = 1/L."""
-    eta, kappa = parts.most, parts.mu * parts.most
-    ends = [1.0]
-    for square in (1.0, kappa):
-        ends.append(parts.best_real_T(eta, square))
-        ends.append(_meeting(parts, square))
-    return {max(1, T) for end in ends for T in (math.floor(end), math.ceil(end))}
+    eta, found = parts.most, {1}
+    for square in (1.0, parts.mu * eta):
+        best, meeting = parts.best_real_T(eta, square), count_for(partial(_above, parts, square))
+        found |= {math.floor(best), math.ceil(best), meeting, max(1, meeting - 1)}
+    return found
 
 
-def _meeting(parts: _Bound, square: float) -> float:
-    """The T >= 1 at which the best unconstrained p^2, which falls with T, has this value."""
-    eta = parts.most
-
-    def ratio(T: float) -> float:
-        noise = parts.part("noise", eta, T)
-        return parts.part("shifts", eta, T) / noise / square**2
-
-    low = high = 1.0
-    while ratio(high) > 1:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if ratio(middle) > 1 else (low, middle)
-    return high
+def _above(parts: _Bound, square: float, T: int) -> bool:
+    """Whether the best unconstrained p^2 at eta = 1/L, which falls with T, is above this value."""
+    return parts.part("shifts", parts.most, T) / parts.part("noise", parts.most, T) / square**2 > 1
 
 
 def _not_moving(parts: _Bound) -> float:

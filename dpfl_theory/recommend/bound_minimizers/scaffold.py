@@ -20,11 +20,12 @@ from functools import cache
 
 from dpfl_theory.core.formula import total
 from dpfl_theory.core.inverse import value
-from dpfl_theory.recommend.bound_minimizers import SHARE, Least, count_for, near_limit
+from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, count_for, near_limit
 from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, Solution, program_at, rows_of
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
 from dpfl_theory.recommend.bound_minimizers.rounds import ENOUGH, first_increase, least_of
 from dpfl_theory.recommend.evaluate import rounded_up, terms
+from dpfl_theory.statements import get
 
 __all__ = ["EXPLICIT", "STRONG", "infimum", "longest_step", "minimize"]
 
@@ -37,7 +38,6 @@ At = Callable[[int, int], Mapping[str, float]]
 @cache
 def _rows() -> Rows:
     """The convex bound's monomials in eta and eta_g, and those of the hypotheses on them."""
-    from dpfl_theory.statements import get
 
     theorem = get(EXPLICIT)
     return rows_of((total(theorem), *(small / large for small, large in inequalities(theorem))), ("eta", "eta_g"))
@@ -45,7 +45,6 @@ def _rows() -> Rows:
 
 def _program(at: Mapping[str, float]) -> Program:
     """The program of the convex bound, with the theorem's limit of the step."""
-    from dpfl_theory.statements import get
 
     return program_at(get(EXPLICIT), _rows(), at)
 
@@ -60,8 +59,6 @@ class _Bounds:
 
     def __init__(self, at: At, rounds: int | None, strong: bool, quiet: bool = False) -> None:
         """quiet: with V_0 = 0, the limit of the bounds as K grows. strong: whether the strongly convex case applies."""
-        from dpfl_theory.statements import get
-
         silent = {"varsigma": 0.0} if quiet else {}
         self.at: At = lambda T, K: {**at(T, K), **silent}
         self.strong, self.most = get(STRONG) if strong else None, rounds or ENOUGH
@@ -112,7 +109,9 @@ def infimum(at: At, rounds: int | None, local_steps: int | None, strong: bool) -
     return _best(_Bounds(at, rounds, strong, quiet=local_steps is None), local_steps or 1)[2]
 
 
-def minimize(at: At, rounds: int | None, local_steps: int | None, strong: bool, trivial: float, cohort: float) -> Least:
+def minimize(
+    at: At, rounds: int | None, local_steps: int | None, strong: bool, trivial: float, cohort: float
+) -> Optimum:
     """The least bound of both statements, with its steps, rounds and local steps.
 
     rounds: the largest T; strong: whether the strongly convex case applies; cohort: the users in a round.
@@ -138,7 +137,7 @@ def minimize(at: At, rounds: int | None, local_steps: int | None, strong: bool, 
             "; the strongly convex case, whose step is prescribed, has a smaller bound than any step of the convex one"
         )
     how += "; T is where the bound turns from falling to rising, or the largest allowed"
-    return Least({"statement": name, **choice, "rounds": T, "local_steps": K}, lower or own, how)
+    return Optimum({"statement": name, **choice, "rounds": T, "local_steps": K}, lower or own, how)
 
 
 def _free_step(program: Program, K: int, cohort: float) -> tuple[dict[str, float], float]:

@@ -13,9 +13,10 @@ from functools import cache
 
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import SHARE, Least
+from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum
 from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, program_at, rows_of
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
+from dpfl_theory.statements import get
 
 __all__ = ["infimum", "minimize"]
 
@@ -24,7 +25,6 @@ BOUND = "zhang2021.corollary3.2.1.repaired"
 
 @cache
 def _rows() -> Rows:
-    from dpfl_theory.statements import get
 
     theorem = get(BOUND)
     s = symbols_of(theorem)
@@ -36,7 +36,6 @@ def _rows() -> Rows:
 
 def _program(known: Mapping[str, float]) -> Program:
     """The program at the symbols' values; Q and T are variables where they have none."""
-    from dpfl_theory.statements import get
 
     counts = {name: float(known[name]) for name in ("Q", "T") if name in known}
     return program_at(get(BOUND), _rows(), known).substitute(counts)
@@ -54,7 +53,7 @@ def infimum(known: Mapping[str, float]) -> float:
     return math.inf if found is None else limit.value(found.values)
 
 
-def minimize(known: Mapping[str, float], trivial: float, longest: Callable[[int, int], float]) -> Least:
+def minimize(known: Mapping[str, float], trivial: float, longest: Callable[[int, int], float]) -> Optimum:
     """The choice with the least bound; known: values of the symbols, with Q and T where they are given; longest: the
     longest local step for T and Q."""
     near, own, counts = _limit(known).solve(), _program(known), {n: int(known[n]) for n in ("Q", "T") if n in known}
@@ -66,7 +65,7 @@ def minimize(known: Mapping[str, float], trivial: float, longest: Callable[[int,
         found, counts["T"], _ = still.substitute({"Q": float(counts["Q"])}).with_count("T", None, trivial)
     T, Q = counts["T"], counts["Q"]
     if near is None or found is None:
-        return Least({"eta_g": 1.0, "eta_l": longest(T, Q), "rounds": T, "local_steps": Q})
+        return Optimum({"eta_g": 1.0, "eta_l": longest(T, Q), "rounds": T, "local_steps": Q})
     here = own.substitute({"Q": float(Q), "T": float(T)})
     value = here.without_rising("reach").value(found.values)
     reach = min(_reach(here, value, trivial), longest(T, Q) * Q)
@@ -76,7 +75,7 @@ def minimize(known: Mapping[str, float], trivial: float, longest: Callable[[int,
         "not given; its dual value is the lower bound, by the inequality of the means; this eta_l is so short "
         f"that the drift adds at most {SHARE:.0%}, and no longer than Section 3.1's; T and Q come within {SHARE:.0%}"
     )
-    return Least(choice, near.lower, how)
+    return Optimum(choice, near.lower, how)
 
 
 def _reach(program: Program, value: float, trivial: float) -> float:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.core.formula import sides_of, total
 from dpfl_theory.core.inverse import value
 from dpfl_theory.descriptions.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.recommend.base import Document, quote_option
-from dpfl_theory.recommend.bound_minimizers import Least
+from dpfl_theory.recommend.bound_minimizers import Optimum
+from dpfl_theory.recommend.bound_minimizers.fedavg import infimum, minimize, nearest
+from dpfl_theory.recommend.evaluate import prescribed, rounded_up
 from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting, bounded
+from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022.run_symbols import SYMBOLS, excess
 
 if TYPE_CHECKING:
@@ -42,6 +45,10 @@ class Das2022(Setting):
     bounding: ClassVar[str] = prescribing
     noise_of: ClassVar[str] = "das2022.theorem3"
     empty: ClassVar[Document] = {"unrounded": {}, "repaired": None}
+    shown: ClassVar[Mapping[str, str]] = {
+        **{"eta": "eta", "beta": "eta", "rounds": "K", "local_steps": "E"},
+        **{name: name for name in ("C", "gamma", "alpha", "rho")},
+    }
     speaks_of_noise: ClassVar[str] = "Theorem 4 depends on rho, here that of this noise: sigma^2 = K C^2 rho^2/d"
 
     clients: int = given(SYMBOLS["n"], "clients")
@@ -92,7 +99,6 @@ class Das2022(Setting):
         """rho: given, or that of Definition 2."""
         if self.rho is not None:
             return self.rho
-        from dpfl_theory.statements import get
 
         definition = get("das2022.definition2")
         known = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "d": self.dim}
@@ -102,8 +108,6 @@ class Das2022(Setting):
         return {**super().symbols(), "rho": self.ratio(), "kappa": excess(self.cohort, self.clients)}
 
     def at(self, choice: Document) -> dict[str, float]:
-        from dpfl_theory.recommend.evaluate import prescribed
-
         found = super().at(choice)
         return {**found, **prescribed(self.theorem(choice), found), "K": choice["rounds"]}
 
@@ -111,10 +115,6 @@ class Das2022(Setting):
         theorem = self.theorem(choice)
         (left,), one = sides_of(theorem).lhs.values(), {bounded(theorem).name: 1.0}
         return value(theorem, left, {**self.at(choice), **one})
-
-    def shown(self, at: Mapping[str, float]) -> Document:
-        counts = {"rounds": at["K"], "local_steps": int(at["E"])}
-        return {"eta": at["eta"], "beta": at["eta"], **counts, **{n: at[n] for n in ("C", "gamma", "alpha", "rho")}}
 
     def noise(self, at: Mapping[str, float]) -> Document:
         found = super().noise(at)
@@ -143,9 +143,6 @@ class Das2022(Setting):
         return []
 
     def printed(self) -> Document:
-        from dpfl_theory.recommend.evaluate import prescribed, rounded_up
-        from dpfl_theory.statements import get
-
         known = {**self.symbols(), "gamma": self.travel()}
         exact = prescribed(get(self.prescribing), known)["K"]
         K = rounded_up(exact)
@@ -172,17 +169,13 @@ class Das2022(Setting):
             "warnings": [*found["warnings"], *longer],
         }
 
-    def least(self) -> Least:
-        from dpfl_theory.recommend.bound_minimizers.fedavg import minimize, nearest
-
+    def least(self) -> Optimum:
         theorem, known, gamma = self.theorem({}), self.symbols(), self.travel()
         if self._hopeless():
-            return Least(nearest(theorem, known, gamma))
+            return Optimum(nearest(theorem, known, gamma))
         return minimize(theorem, known, self.rounds, self.trivial()[0], gamma)
 
     def bound_infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers.fedavg import infimum
-
         if self._hopeless():
             return math.inf
         free = self.alpha is None and self.rounds is None
@@ -190,19 +183,12 @@ class Das2022(Setting):
 
     def _hopeless(self) -> bool:
         """Whether some hypothesis fails for every choice."""
-        from dpfl_theory.recommend.bound_minimizers.fedavg import nearest
-
         if self.unknown() is not None or self.ratio() >= 1:
             return True
         return self.alpha is None and bool(self.unmet(nearest(self.theorem({}), self.symbols(), self.travel())))
 
     def levers(self) -> dict[str, float]:
         return {"rho": 0.0} if self.rho is not None else super().levers()
-
-    def varied(self, name: str, value: float) -> Self:
-        if name != "clients":
-            return super().varied(name, value)
-        return replace(self, clients=int(value), cohort=self.cohort * value / self.clients)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 from dpfl_theory.descriptions.scaffnew import DPScaffNew
 from dpfl_theory.recommend.base import Document, quote_option
-from dpfl_theory.recommend.bound_minimizers import Least, scaffnew
+from dpfl_theory.recommend.bound_minimizers import Optimum, scaffnew
+from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
 from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, relation
 from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023.run_symbols import SYMBOLS
 
 __all__ = ["SETTINGS", "Hou2023"]
@@ -33,6 +35,7 @@ class Hou2023(Setting):
     noise_of: ClassVar[str] = "hou2023.lemma1"
     bounds: ClassVar[str] = "E psi_T, psi = ||x - x*||^2 + (eta^2/p^2) ||h - h*||^2 over the stacked clients [X^2]"
     empty: ClassVar[Document] = {"unrounded": {}}
+    shown: ClassVar[Mapping[str, str]] = {"eta": "eta", "p": "p", "iterations": "T"}
     speaks_of_noise: ClassVar[str] = (
         "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the value that gives this noise"
     )
@@ -70,9 +73,6 @@ class Hou2023(Setting):
         found = super().at(choice)
         return {**found, "psi_0": found["D"] ** 2 + (found["eta"] / found["p"] * found["H"]) ** 2}
 
-    def shown(self, at: Mapping[str, float]) -> Document:
-        return {"eta": at["eta"], "p": at["p"], "iterations": at["T"]}
-
     def following(self, at: Mapping[str, float]) -> Document:
         return {"expected_communications": at["p"] * at["T"], "psi_0": at["psi_0"]}
 
@@ -80,9 +80,6 @@ class Hou2023(Setting):
         return self.distance**2, "||x_0 - x*||^2"
 
     def printed(self) -> Document:
-        from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
-        from dpfl_theory.statements import get
-
         corollary, known = get("hou2023.corollary1"), self.symbols()
         if self.strong_convexity < self.smoothness:
             exact = prescribed(corollary, known)
@@ -113,7 +110,7 @@ class Hou2023(Setting):
             "warnings": [*said, *self.warnings()],
         }
 
-    def least(self) -> Least:
+    def least(self) -> Optimum:
         def bound(eta: float, p: float, T: int) -> float:
             return self.bound({"eta": eta, "p": p, "iterations": T})
 

@@ -14,9 +14,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.descriptions.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.recommend.base import Document, quote_option
-from dpfl_theory.recommend.bound_minimizers import Least
+from dpfl_theory.recommend.bound_minimizers import Optimum, scaffold
+from dpfl_theory.recommend.bound_minimizers.fedavg_record import minimize
+from dpfl_theory.recommend.evaluate import cite, prescribed
 from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, view
 from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
 
 if TYPE_CHECKING:
@@ -25,7 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SETTINGS", "Noble2022FedAvg", "Noble2022Scaffold"]
 
-_SHOWN = {"eta_g": "eta_g", "eta_l": "eta_l", "rounds": "T", "local_steps": "K"}
 _BY_NOISE = "Sigma, computed from sigma_g, is a symbol of {}: its bound is that of this noise"
 
 
@@ -34,6 +36,7 @@ class Noble2022(Setting):
     """The inputs of both, their noise, and the answer to a choice of a statement with its rounds and local steps."""
 
     noise_of: ClassVar[str] = "noble2022.theorem4.1.third-party"
+    shown: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l", "rounds": "T", "local_steps": "K"}
     power: ClassVar[int] = 1
     usual_constant: ClassVar[float | None] = 1.0
 
@@ -66,13 +69,9 @@ class Noble2022(Setting):
         own = {"varsigma": math.sqrt(self.gradient_variance), "u": self.paper_constant() or 1.0}
         return {**super().symbols(), **own}
 
-    def sigma_g(self, T: int, K: int) -> float:
-        """The noise of one local step over its sensitivity 2C/(sR), for T rounds of K local steps: the printed order,
-        with the constant."""
-        from dpfl_theory.recommend.evaluate import prescribed
-        from dpfl_theory.statements import get
-
-        return prescribed(get(self.noise_of), {**self.symbols(), "T": T, "K": K})["sigma_g"]
+    def sigma_g(self, at: Mapping[str, float]) -> float:
+        """The noise of one local step over its sensitivity 2C/(sR): the printed order, with the constant."""
+        return prescribed(get(self.noise_of), at)["sigma_g"]
 
     def unit(self) -> float:
         """2C/(sR), the largest change of a local step by one record [F/X]."""
@@ -80,12 +79,10 @@ class Noble2022(Setting):
 
     def values(self, T: int, K: int) -> dict[str, float]:
         """The symbols' values; Sigma [F/X] has 2d where the noise's second moment has d."""
-        Sigma = self.unit() * math.sqrt(2 * self.dim) * self.sigma_g(T, K)
-        return {**self.symbols(), "T": T, "K": K, "Sigma": Sigma}
+        known = {**self.symbols(), "T": T, "K": K}
+        return {**known, "Sigma": self.unit() * math.sqrt(2 * self.dim) * self.sigma_g(known)}
 
     def at(self, choice: Document) -> dict[str, float]:
-        from dpfl_theory.recommend.evaluate import prescribed
-
         known = self.values(int(choice["rounds"]), int(choice["local_steps"]))
         if "eta_l" not in choice:
             return {**known, **prescribed(self.theorem(choice), known)}
@@ -95,11 +92,8 @@ class Noble2022(Setting):
     def chosen(self, document: Document) -> Document:
         return {"statement": self.bounding, **{name: document[name] for name in ("rounds", "local_steps")}}
 
-    def shown(self, at: Mapping[str, float]) -> Document:
-        return {name: at[symbol] for name, symbol in _SHOWN.items()}
-
     def noise(self, at: Mapping[str, float]) -> Document:
-        sigma_g = self.sigma_g(int(at["T"]), int(at["K"]))
+        sigma_g = self.sigma_g(at)
         return {
             "sigma_g": sigma_g,
             "sigma_of_one_step": self.unit() * sigma_g,
@@ -108,10 +102,10 @@ class Noble2022(Setting):
         }
 
     def released(self, found: Document, printed: bool = False) -> Mechanism:
-        from dpfl_theory.privacy.mechanisms import get
+        from dpfl_theory.privacy.mechanisms import get as mechanism
 
         own = {name: getattr(self, name) for name in ("users", "records", "user_rate", "record_rate", "view")}
-        run: Mechanism = get(self.name)(**own, local_steps=found["local_steps"], rounds=found["rounds"])
+        run: Mechanism = mechanism(self.name)(**own, local_steps=found["local_steps"], rounds=found["rounds"])
         return run.with_(noise_multiplier=found["noise"]["sigma_g"])
 
     def noise_by_server(self) -> bool:
@@ -140,9 +134,6 @@ class Noble2022(Setting):
 
     def printed_as(self, id_: str, why: str) -> Document:
         """The repaired statement's answer for the given rounds and local steps; why: the source of the steps."""
-        from dpfl_theory.recommend.evaluate import cite, prescribed
-        from dpfl_theory.statements import get
-
         original = get(id_)
         choice = {"statement": f"{id_}.repaired", "rounds": self.rounds, "local_steps": self.local_steps}
         found, known = self.answer(choice), self.at(choice)
@@ -173,9 +164,6 @@ class Noble2022(Setting):
     def compared(self, bound: float | None) -> list[str]:
         """The result of another statement for the same rounds and local steps."""
         return []
-
-    def levers(self) -> dict[str, float]:
-        return {"epsilon": math.inf, "users": math.inf, "dim": 1}
 
     def varied(self, name: str, value: float) -> Self:
         if name != "users":
@@ -226,8 +214,8 @@ class Noble2022FedAvg(Noble2022):
         seen = K > 1 or self.view != "third-party" or self.calibration == "paper"
         return 1.0 if seen else math.sqrt(self.users * self.user_rate)
 
-    def sigma_g(self, T: int, K: int) -> float:
-        return super().sigma_g(T, K) / self.summed(K)
+    def sigma_g(self, at: Mapping[str, float]) -> float:
+        return super().sigma_g(at) / self.summed(int(at["K"]))
 
     def paper_over_own(self, found: Document) -> float:
         return self.summed(found["local_steps"])
@@ -235,12 +223,10 @@ class Noble2022FedAvg(Noble2022):
     def printed(self) -> Document:
         return self.printed_as("noble2022.theoremC.2.convex", "Theorem C.2 (2, convex)")
 
-    def least(self) -> Least:
-        from dpfl_theory.recommend.bound_minimizers.fedavg_record import minimize
-
+    def least(self) -> Optimum:
         anything = self.chosen({"rounds": self.rounds or 1, "local_steps": self.local_steps or 1})
         if unmet := self.unmet(anything):
-            return Least(anything, unmet=tuple(unmet))
+            return Optimum(anything, unmet=tuple(unmet))
         hidden = self.summed(1) > 1
         found = minimize(self.theorem({}), self.values, self.rounds, self.local_steps, self.trivial()[0], hidden)
         return replace(found, choice=self.chosen(found.choice))
@@ -265,6 +251,7 @@ class Noble2022Scaffold(Noble2022):
     source = "noble2022 Theorem C.1, repaired"
     bounding: ClassVar[str] = "noble2022.theoremC.1.convex.repaired"
     bounds: ClassVar[str] = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} with weights weight_ratio^(-t) [F]"
+    shown: ClassVar[Mapping[str, str]] = {**Noble2022.shown, "weight_ratio": "weight_ratio"}
     speaks_of_noise: ClassVar[str] = _BY_NOISE.format("Theorem C.1")
 
     strong_convexity: float | None = given(SYMBOLS["mu"], "strong convexity", optional=True)
@@ -278,16 +265,11 @@ class Noble2022Scaffold(Noble2022):
         mu = found.get("mu", 0.0) if "strongly" in choice["statement"] else 0.0
         return {**found, "weight_ratio": 1 - mu * found["K"] * found["eta_l"] * found["eta_g"] / 2}
 
-    def shown(self, at: Mapping[str, float]) -> Document:
-        return {**super().shown(at), "weight_ratio": at["weight_ratio"]}
-
     def unmet(self, choice: Document) -> list[str]:
         return [*super().unmet(choice), *self.clipped()]
 
     def chosen(self, document: Document) -> Document:
         """It includes the steps if the first cited statement leaves them free."""
-        from dpfl_theory.statements import get
-
         statement = document["certificate"]["statements"][0]["id"]
         free = () if get(statement).prescription is not None else ("eta_g", "eta_l")
         return {"statement": statement, **{name: document[name] for name in ("rounds", "local_steps", *free)}}
@@ -307,26 +289,20 @@ class Noble2022Scaffold(Noble2022):
         smaller = "a bound" if bound is None else "a smaller bound"
         return [f"Without `strong_convexity` the convex case applies too, with {smaller}: {other:.6g}."]
 
-    def least(self) -> Least:
-        from dpfl_theory.recommend.bound_minimizers import scaffold
-
+    def least(self) -> Optimum:
         anything = self._anything()
         if unmet := self.unmet(anything):
-            return Least(anything, unmet=tuple(unmet))
+            return Optimum(anything, unmet=tuple(unmet))
         wide, strong = self.users * self.user_rate, self.strong_convexity is not None
         return scaffold.minimize(self.values, self.rounds, self.local_steps, strong, self.trivial()[0], wide)
 
     def bound_infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers import scaffold
-
         if self.unmet(self._anything()):
             return math.inf
         return scaffold.infimum(self.values, self.rounds, self.local_steps, self.strong_convexity is not None)
 
     def _anything(self) -> Document:
         """A choice that meets all hypotheses that any choice can meet."""
-        from dpfl_theory.recommend.bound_minimizers import scaffold
-
         T, K = self.rounds or 1, self.local_steps or 1
         steps = {"eta_g": 1.0, "eta_l": scaffold.longest_step(self.values(T, K)) / K / 2}
         return {"statement": scaffold.EXPLICIT, "rounds": T, "local_steps": K, **steps}

@@ -7,11 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.descriptions.error_feedback import NormEC
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.bound_minimizers import SHARE, Least
+from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, norm_ec
+from dpfl_theory.recommend.evaluate import cite, prescribed, terms, value
 from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025.run_symbols import SYMBOLS
 
 __all__ = ["SETTINGS", "Shulgin2025"]
@@ -37,6 +40,7 @@ class Shulgin2025(Setting):
     noise_of: ClassVar[str] = "shulgin2025.noise"
     empty: ClassVar[Document] = {"unrounded": {}}
     usual_constant: ClassVar[float | None] = 4.0
+    shown: ClassVar[Mapping[str, str]] = {n: n for n in ("gamma", "beta", "beta_0", "alpha", "rounds", "K")}
     speaks_of_noise: ClassVar[str] = "sigma is a symbol of Theorem 2: its bound is that of this noise"
 
     clients: int = given(SYMBOLS["n"], "clients")
@@ -68,9 +72,6 @@ class Shulgin2025(Setting):
 
     def choice(self, *, beta_0: float, alpha: float, rounds: int, gamma: float | None = None) -> Document:
         """The hyper-parameters, sigma, beta and, without it, gamma by Corollary 2."""
-        from dpfl_theory.recommend.evaluate import prescribed
-        from dpfl_theory.statements import get
-
         known = {**self.symbols(), "beta_0": beta_0, "alpha": alpha, "K": rounds - 1}
         step = {} if gamma is None else {"gamma": gamma}
         return {
@@ -84,10 +85,6 @@ class Shulgin2025(Setting):
     def chosen(self, document: Document) -> Document:
         return self.choice(**{name: document[name] for name in ("beta_0", "alpha", "rounds", "gamma")})
 
-    def shown(self, at: Mapping[str, float]) -> Document:
-        named = {name: at[name] for name in ("gamma", "beta", "beta_0", "alpha")}
-        return {**named, "rounds": at["K"] + 1, "K": at["K"]}
-
     def noise(self, at: Mapping[str, float]) -> Document:
         return {**super().noise(at), "constant": at["c"] ** 2}
 
@@ -95,9 +92,6 @@ class Shulgin2025(Setting):
         return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
 
     def printed(self) -> Document:
-        from dpfl_theory.core.formula import symbols_of
-        from dpfl_theory.recommend.evaluate import cite, terms, value
-        from dpfl_theory.statements import get
         from dpfl_theory.statements.shulgin2025.corollary2 import best_beta_0
 
         corollary, known = get("shulgin2025.corollary2"), self.symbols()
@@ -126,12 +120,10 @@ class Shulgin2025(Setting):
 
     def program(self) -> Any:
         """The bound as a geometric program in way = gamma N, beta_0, a = alpha + R and N = K + 1."""
-        from dpfl_theory.recommend.bound_minimizers import norm_ec
-
         fixed = {"beta_0": self.beta_0, "a": None if self.alpha is None else self.alpha + self.residual}
         return norm_ec.program(self.symbols(), {name: x for name, x in fixed.items() if x is not None})
 
-    def least(self) -> Least:
+    def least(self) -> Optimum:
         from dpfl_theory.recommend.bound_minimizers.norm_ec import minimize
 
         first = 1 if self.alpha is None or self.rounds else self.printed()["rounds"]
@@ -144,7 +136,7 @@ class Shulgin2025(Setting):
         other = {**choice, "gamma": step}
         if step < choice["gamma"] and self.bound(other) < self.bound(choice):
             choice = other
-        return Least(choice, lower, how)
+        return Optimum(choice, lower, how)
 
     def bound_infimum(self) -> float:
         return self.program().infimum("N", self.rounds)  # type: ignore[no-any-return]

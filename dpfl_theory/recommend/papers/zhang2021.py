@@ -5,14 +5,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.descriptions.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.recommend.base import Document
-from dpfl_theory.recommend.bound_minimizers import Least
+from dpfl_theory.recommend.bound_minimizers import Optimum, two_sided
+from dpfl_theory.recommend.evaluate import cite
 from dpfl_theory.recommend.inputs import calibration, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.statements import get
 from dpfl_theory.statements.zhang2021.run_symbols import SYMBOLS
 
 if TYPE_CHECKING:
@@ -39,6 +41,13 @@ class Zhang2021(Setting):
     bounding: ClassVar[str] = "zhang2021.corollary3.2.1.repaired"
     noise_of: ClassVar[str] = "zhang2021.theorem3.2.repaired"
     paper_noise_only = "the bound"
+    shown: ClassVar[Mapping[str, str]] = {
+        "eta_g": "eta_g",
+        "eta_l": "eta_l",
+        "rounds": "T",
+        "local_steps": "Q",
+        "c": "c",
+    }
     speaks_of_noise: ClassVar[str] = (
         "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is only that of this noise"
     )
@@ -76,14 +85,7 @@ class Zhang2021(Setting):
         found = super().at(choice)
         return {**found, "c": found["eta_l"] * found["Q"] * self.lipschitz}
 
-    def shown(self, at: Mapping[str, float]) -> Document:
-        counts = {"rounds": int(at["T"]), "local_steps": int(at["Q"])}
-        return {"eta_g": at["eta_g"], "eta_l": at["eta_l"], **counts, "c": at["c"]}
-
     def cited(self, theorem: Statement, at: Mapping[str, float]) -> list[Document]:
-        from dpfl_theory.recommend.evaluate import cite
-        from dpfl_theory.statements import get
-
         return [cite("bound", theorem, at), cite("noise", get(self.noise_of), at)]
 
     def trivial(self) -> tuple[float, str]:
@@ -111,18 +113,14 @@ class Zhang2021(Setting):
         )
         return {**found, "certificate": {**found["certificate"], "reason": reason}}
 
-    def least(self) -> Least:
-        from dpfl_theory.recommend.bound_minimizers import two_sided
-
+    def least(self) -> Optimum:
         if unmet := self._impossible():
             T, Q = self.rounds or 1, self.local_steps or 1
             steps = {"eta_g": 1.0, "eta_l": self.longest(T, Q)}
-            return Least({**steps, "rounds": T, "local_steps": Q}, unmet=tuple(unmet))
+            return Optimum({**steps, "rounds": T, "local_steps": Q}, unmet=tuple(unmet))
         return two_sided.minimize(self.symbols(), self.trivial()[0], self.longest)
 
     def bound_infimum(self) -> float:
-        from dpfl_theory.recommend.bound_minimizers import two_sided
-
         return math.inf if self._impossible() else two_sided.infimum(self.symbols())
 
     def _impossible(self) -> list[str]:
@@ -132,11 +130,6 @@ class Zhang2021(Setting):
     def levers(self) -> dict[str, float]:
         most = math.log(1 / self.delta) / 2  # beyond this epsilon the noise is not known to be sufficient
         return {**super().levers(), "epsilon": most}
-
-    def varied(self, name: str, value: float) -> Self:
-        if name != "clients":
-            return super().varied(name, value)
-        return replace(self, clients=int(value), cohort=max(1, round(self.cohort * value / self.clients)))
 
 
 SETTINGS: tuple[Any, ...] = (Zhang2021,)
