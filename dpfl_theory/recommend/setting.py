@@ -50,8 +50,12 @@ class Setting(ABC):
     """The statement with the paper's noise."""
     bounds: ClassVar[str] = ""
     """The left side of the bound, where its expectation's own words do not suffice."""
-    shown: ClassVar[Mapping[str, str]]
-    """The hyper-parameters by their names in an answer, each with its symbol."""
+    choices: ClassVar[Mapping[str, str]]
+    """The arguments of `answer`, each with its symbol."""
+    shown: ClassVar[Mapping[str, str]] = {}
+    """The other hyper-parameters in an answer, each with its symbol."""
+    of_runs: ClassVar[str] = ""
+    """The statement of a run's hyper-parameters, if it is another one."""
     empty: ClassVar[Document] = {}
     """Other keys of an answer, with the values that they have without a prescription."""
     paper_noise_only: ClassVar[str] = ""
@@ -222,8 +226,8 @@ class Setting(ABC):
 
     def at(self, choice: Document) -> dict[str, float]:
         """The values of the inputs' symbols, and of those of a choice."""
-        named = run_symbols()[self.name].choice.items()
-        return {**self.symbols(), **{symbol: choice[name] for name, symbol in named if name in choice}}
+        chosen = {symbol: choice[name] for name, symbol in self.choices.items() if name in choice}
+        return {**self.symbols(), **chosen}
 
     def terms(self, choice: Document) -> dict[str, float]:
         """The terms of the right side, by name, without expectations."""
@@ -273,7 +277,7 @@ class Setting(ABC):
         vacuous = None if known is None else known >= trivial
         said = [f"The bound is not below {what} = {trivial:.6g}, which needs no run: it promises nothing."]
         return {
-            **{name: at[symbol] for name, symbol in self.shown.items()},
+            **{name: at[symbol] for name, symbol in {**self.shown, **self.choices}.items()},
             "bound": known,
             **self.following(at),
             "terms": self.terms(choice),
@@ -299,7 +303,7 @@ class Setting(ABC):
 
     def chosen(self, document: Document) -> Document:
         """The choice from which a recommendation was made."""
-        return document
+        return {name: document[name] for name in self.choices}
 
     @abstractmethod
     def least(self) -> Optimum:

@@ -45,10 +45,8 @@ class Das2022(Setting):
     bounding: ClassVar[str] = prescribing
     noise_of: ClassVar[str] = "das2022.theorem3"
     empty: ClassVar[Document] = {"unrounded": {}, "repaired": None}
-    shown: ClassVar[Mapping[str, str]] = {
-        **{"eta": "eta", "beta": "eta", "rounds": "K", "local_steps": "E"},
-        **{name: name for name in ("C", "gamma", "alpha", "rho")},
-    }
+    choices: ClassVar[Mapping[str, str]] = {"local_steps": "E", "alpha": "alpha", "gamma": "gamma", "rounds": "K"}
+    shown: ClassVar[Mapping[str, str]] = {"eta": "eta", "beta": "eta", "C": "C", "rho": "rho"}
     speaks_of_noise: ClassVar[str] = "Theorem 4 depends on rho, here that of this noise: sigma^2 = K C^2 rho^2/d"
 
     clients: int = given(SYMBOLS["n"], "clients")
@@ -64,7 +62,7 @@ class Das2022(Setting):
     rounds: int | None = parameter(
         "number of communication rounds; bound-optimal makes at most these", "count", optional=True
     )
-    rho: float | None = parameter("privacy ratio rho; in place of epsilon and delta", "positive", optional=True)
+    rho: float | None = given(SYMBOLS["rho"], optional=True, more="; in place of epsilon and delta")
     epsilon: float | None = of_budget("epsilon", optional=True)
     delta: float | None = of_budget("delta", optional=True)
     calibration: str = calibration()

@@ -35,7 +35,7 @@ class Hou2023(Setting):
     noise_of: ClassVar[str] = "hou2023.lemma1"
     bounds: ClassVar[str] = "E psi_T, psi = ||x - x*||^2 + (eta^2/p^2) ||h - h*||^2 over the stacked clients [X^2]"
     empty: ClassVar[Document] = {"unrounded": {}}
-    shown: ClassVar[Mapping[str, str]] = {"eta": "eta", "p": "p", "iterations": "T"}
+    choices: ClassVar[Mapping[str, str]] = {"eta": "eta", "p": "p", "iterations": "T"}
     speaks_of_noise: ClassVar[str] = (
         "Theorem 1 has Lemma 1's noise in place of sigma; its constant v is the value that gives this noise"
     )

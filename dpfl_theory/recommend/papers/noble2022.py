@@ -36,7 +36,8 @@ class Noble2022(Setting):
     """The inputs of both, their noise, and the answer to a choice of a statement with its rounds and local steps."""
 
     noise_of: ClassVar[str] = "noble2022.theorem4.1.third-party"
-    shown: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l", "rounds": "T", "local_steps": "K"}
+    choices: ClassVar[Mapping[str, str]] = {"rounds": "T", "local_steps": "K"}
+    shown: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l"}
     power: ClassVar[int] = 1
     usual_constant: ClassVar[float | None] = 1.0
 
@@ -47,7 +48,7 @@ class Noble2022(Setting):
     dim: int = parameter("dimension d", "count", measured="dimension")
     smoothness: float = given(SYMBOLS["nu"], "largest smoothness")
     distance: float = given(SYMBOLS["D0"], "distance", kind="positive")
-    clip: float = parameter(RecordLevelFedAvg.threshold.text, "positive")
+    clip: float = parameter(RecordLevelFedAvg.threshold.text, "positive", symbol=RecordLevelFedAvg.threshold.symbol)
     gradient_variance: float = parameter(
         "variance of one record's gradient (varsigma^2) [F^2/X^2]", "nonnegative", measured="gradient variance"
     )
@@ -57,7 +58,7 @@ class Noble2022(Setting):
     delta: float = of_budget("delta")
     calibration: str = calibration()
     view: str = view()
-    constant: float | None = constant("", usual=usual_constant)
+    constant: float | None = constant("u", usual=usual_constant)
 
     def contradictions(self) -> Iterator[str]:
         for share, of, one in (("user_rate", "users", "user"), ("record_rate", "records", "record")):
@@ -88,9 +89,6 @@ class Noble2022(Setting):
             return {**known, **prescribed(self.theorem(choice), known)}
         eta_g, eta_l = choice["eta_g"], choice["eta_l"]
         return {**known, "eta_g": eta_g, "eta_l": eta_l, "eta": known["K"] * eta_l * eta_g}
-
-    def chosen(self, document: Document) -> Document:
-        return {"statement": self.bounding, **{name: document[name] for name in ("rounds", "local_steps")}}
 
     def noise(self, at: Mapping[str, float]) -> Document:
         sigma_g = self.sigma_g(at)
@@ -224,12 +222,11 @@ class Noble2022FedAvg(Noble2022):
         return self.printed_as("noble2022.theoremC.2.convex", "Theorem C.2 (2, convex)")
 
     def least(self) -> Optimum:
-        anything = self.chosen({"rounds": self.rounds or 1, "local_steps": self.local_steps or 1})
+        anything = {"rounds": self.rounds or 1, "local_steps": self.local_steps or 1}
         if unmet := self.unmet(anything):
             return Optimum(anything, unmet=tuple(unmet))
         hidden = self.summed(1) > 1
-        found = minimize(self.theorem({}), self.values, self.rounds, self.local_steps, self.trivial()[0], hidden)
-        return replace(found, choice=self.chosen(found.choice))
+        return minimize(self.theorem({}), self.values, self.rounds, self.local_steps, self.trivial()[0], hidden)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +248,9 @@ class Noble2022Scaffold(Noble2022):
     source = "noble2022 Theorem C.1, repaired"
     bounding: ClassVar[str] = "noble2022.theoremC.1.convex.repaired"
     bounds: ClassVar[str] = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} with weights weight_ratio^(-t) [F]"
-    shown: ClassVar[Mapping[str, str]] = {**Noble2022.shown, "weight_ratio": "weight_ratio"}
+    choices: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l", **Noble2022.choices}
+    shown: ClassVar[Mapping[str, str]] = {"weight_ratio": "weight_ratio"}
+    of_runs: ClassVar[str] = scaffold.EXPLICIT
     speaks_of_noise: ClassVar[str] = _BY_NOISE.format("Theorem C.1")
 
     strong_convexity: float | None = given(SYMBOLS["mu"], "strong convexity", optional=True)
@@ -262,7 +261,7 @@ class Noble2022Scaffold(Noble2022):
 
     def at(self, choice: Document) -> dict[str, float]:
         found = super().at(choice)
-        mu = found.get("mu", 0.0) if "strongly" in choice["statement"] else 0.0
+        mu = found.get("mu", 0.0) if "strongly" in self.theorem(choice).id else 0.0
         return {**found, "weight_ratio": 1 - mu * found["K"] * found["eta_l"] * found["eta_g"] / 2}
 
     def unmet(self, choice: Document) -> list[str]:

@@ -40,7 +40,8 @@ class Shulgin2025(Setting):
     noise_of: ClassVar[str] = "shulgin2025.noise"
     empty: ClassVar[Document] = {"unrounded": {}}
     usual_constant: ClassVar[float | None] = 4.0
-    shown: ClassVar[Mapping[str, str]] = {n: n for n in ("gamma", "beta", "beta_0", "alpha", "rounds", "K")}
+    choices: ClassVar[Mapping[str, str]] = {name: name for name in ("gamma", "beta", "beta_0", "alpha", "rounds")}
+    shown: ClassVar[Mapping[str, str]] = {"K": "K"}
     speaks_of_noise: ClassVar[str] = "sigma is a symbol of Theorem 2: its bound is that of this noise"
 
     clients: int = given(SYMBOLS["n"], "clients")
@@ -57,7 +58,7 @@ class Shulgin2025(Setting):
     calibration: str = calibration()
     relation: str = relation(NormEC)
     view: str = view("server")
-    constant: float | None = constant("", usual=usual_constant)
+    constant: float | None = constant("v", usual=usual_constant)
 
     def contradictions(self) -> Iterator[str]:
         yield from self.not_above("smoothness", "smoothness_max", "the mean of the f_i is L_max-smooth")
@@ -68,7 +69,8 @@ class Shulgin2025(Setting):
         return {**super().symbols(), "c": math.sqrt(self.paper_constant() or 0.0)}
 
     def at(self, choice: Document) -> dict[str, float]:
-        return {**super().at(choice), "K": choice["rounds"] - 1}
+        known = {**super().at(choice), "K": choice["rounds"] - 1}
+        return {**known, "sigma": prescribed(get("shulgin2025.corollary2"), known)["sigma"]}
 
     def choice(self, *, beta_0: float, alpha: float, rounds: int, gamma: float | None = None) -> Document:
         """The hyper-parameters, sigma, beta and, without it, gamma by Corollary 2."""

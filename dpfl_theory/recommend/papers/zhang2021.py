@@ -41,13 +41,8 @@ class Zhang2021(Setting):
     bounding: ClassVar[str] = "zhang2021.corollary3.2.1.repaired"
     noise_of: ClassVar[str] = "zhang2021.theorem3.2.repaired"
     paper_noise_only = "the bound"
-    shown: ClassVar[Mapping[str, str]] = {
-        "eta_g": "eta_g",
-        "eta_l": "eta_l",
-        "rounds": "T",
-        "local_steps": "Q",
-        "c": "c",
-    }
+    choices: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l", "rounds": "T", "local_steps": "Q"}
+    shown: ClassVar[Mapping[str, str]] = {"c": "c"}
     speaks_of_noise: ClassVar[str] = (
         "Corollary 3.2.1, repaired, has the paper's noise in place of sigma: its bound is only that of this noise"
     )

@@ -63,12 +63,10 @@ CLIPPED = RunSymbols(
             "dp-fedavg",
         ),
     ),
-    inputs={"cohort": "r", "rho": "rho"},
+    inputs=("cohort", "rho"),
     start=lambda one: {**dict.fromkeys(("eta", "beta", "C", "E"), 1), "rounds": one.most_rounds},
     most_rounds=8_000,
-    answers={"E": "local_steps"},
     hyperparameters=("eta", "beta", "C", "rounds", "E"),
-    choice={"local_steps": "E", "alpha": "alpha", "gamma": "gamma", "rounds": "K"},
     chosen=("eta", "E", "K"),
     left_open=lambda one: {"local_steps": 1, "alpha": 1.0},  # the shortest run that the theorem allows
 )

@@ -54,12 +54,10 @@ PRIVATE = RunSymbols(
             "dp-scaffnew",
         ),
     ),
-    inputs={"clip": "C", "epsilon": "epsilon", "delta": "delta", "constant": "v"},
+    inputs=("clip", "epsilon", "delta", "constant"),
     start=lambda one: {"eta": 1, "p": 1.0, "C": one.slope / one.smoothness, "iterations": one.most_rounds},
-    answers={"C": "clip"},
     hyperparameters=("eta", "p", "C", "iterations"),
-    choice={"eta": "eta", "p": "p", "iterations": "T"},
     chosen=("eta", "p", "T"),
 )
 
-RUNS = (PRIVATE, replace(PRIVATE, algorithm="scaffnew", noise=(), inputs={}))
+RUNS = (PRIVATE, replace(PRIVATE, algorithm="scaffnew", noise=(), inputs=()))
