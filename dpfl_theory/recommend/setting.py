@@ -229,23 +229,32 @@ class Setting(ABC):
         chosen = {symbol: choice[name] for name, symbol in self.choices.items() if name in choice}
         return {**self.symbols(), **chosen}
 
-    def terms(self, choice: Document) -> dict[str, float]:
+    def terms(self, theorem: Statement, at: Mapping[str, float]) -> dict[str, float]:
         """The terms of the right side, by name, without expectations."""
-        theorem = self.theorem(choice)
-        return terms(theorem, {**self.at(choice), **dict.fromkeys((e.name for e in theorem.expectations), 0.0)})
+        return terms(theorem, {**at, **dict.fromkeys((e.name for e in theorem.expectations), 0.0)})
 
-    def coefficient(self, choice: Document) -> float:
+    def coefficient(self, theorem: Statement, at: Mapping[str, float]) -> float:
         """The left side over the quantity that is to be bounded."""
         return 1.0
 
-    def bound(self, choice: Document) -> float:
-        """The bound of that quantity, infinite where its coefficient is not positive."""
-        coefficient = self.coefficient(choice)
-        return math.fsum(self.terms(choice).values()) / coefficient if coefficient > 0 else math.inf
+    def failing(self, theorem: Statement, at: Mapping[str, float]) -> list[str]:
+        """The reasons why the statement does not apply at these values."""
+        return failures(theorem, at)
 
     def unmet(self, choice: Document) -> list[str]:
         """The reasons why the statement does not apply to a choice."""
-        return failures(self.theorem(choice), self.at(choice))
+        return self.failing(self.theorem(choice), self.at(choice))
+
+    def bound(self, choice: Document) -> float:
+        """The bound of that quantity, infinite where its coefficient is not positive."""
+        theorem, at = self.theorem(choice), self.at(choice)
+        coefficient = self.coefficient(theorem, at)
+        return math.fsum(self.terms(theorem, at).values()) / coefficient if coefficient > 0 else math.inf
+
+    def claimed(self, choice: Document) -> float | None:
+        """The same; None where it is not known before a run, or there is none."""
+        unclaimed = self.unknown() or self.coefficient(self.theorem(choice), self.at(choice)) <= 0
+        return None if unclaimed else self.bound(choice)
 
     def unknown(self) -> str | None:
         """The reason why the right side has no value before a run, if so."""
@@ -271,16 +280,17 @@ class Setting(ABC):
 
     def answer(self, choice: Document) -> Document:
         """The recommendation with these hyper-parameters, their bound and noise."""
-        theorem, at, unmet = self.theorem(choice), self.at(choice), self.unmet(choice)
-        bound, (trivial, what) = self.bound(choice), self.trivial()
-        known = None if unmet or self.unknown() or self.coefficient(choice) <= 0 else bound
-        vacuous = None if known is None else known >= trivial
+        theorem, at = self.theorem(choice), self.at(choice)
+        unmet, found, coefficient = self.failing(theorem, at), self.terms(theorem, at), self.coefficient(theorem, at)
+        bound = None if unmet or self.unknown() or coefficient <= 0 else math.fsum(found.values()) / coefficient
+        trivial, what = self.trivial()
+        vacuous = None if bound is None else bound >= trivial
         said = [f"The bound is not below {what} = {trivial:.6g}, which needs no run: it promises nothing."]
         return {
             **{name: at[symbol] for name, symbol in {**self.shown, **self.choices}.items()},
-            "bound": known,
+            "bound": bound,
             **self.following(at),
-            "terms": self.terms(choice),
+            "terms": found,
             "noise": {"calibration": self.calibration, **self.noise(at)},
             **self.empty,
             "certificate": {
@@ -340,7 +350,6 @@ class Setting(ABC):
 
 def bounded(theorem: Statement) -> Expected:
     """The expectation on the left side."""
-
     symbols = {str(symbol) for left in sides_of(theorem).lhs.values() for symbol in left.free_symbols}
     (found,) = (e for e in theorem.expectations if e.name in symbols)
     return found

@@ -97,7 +97,6 @@ class Das2022(Setting):
         """rho: given, or that of Definition 2."""
         if self.rho is not None:
             return self.rho
-
         definition = get("das2022.definition2")
         known = {"q": self.constant, "epsilon": self.epsilon, "delta": self.delta, "n": self.clients, "d": self.dim}
         return value(definition, total(definition), known)
@@ -109,10 +108,9 @@ class Das2022(Setting):
         found = super().at(choice)
         return {**found, **prescribed(self.theorem(choice), found), "K": choice["rounds"]}
 
-    def coefficient(self, choice: Document) -> float:
-        theorem = self.theorem(choice)
-        (left,), one = sides_of(theorem).lhs.values(), {bounded(theorem).name: 1.0}
-        return value(theorem, left, {**self.at(choice), **one})
+    def coefficient(self, theorem: Statement, at: Mapping[str, float]) -> float:
+        (left,) = sides_of(theorem).lhs.values()
+        return value(theorem, left, {**at, bounded(theorem).name: 1.0})
 
     def noise(self, at: Mapping[str, float]) -> Document:
         found = super().noise(at)
@@ -147,7 +145,7 @@ class Das2022(Setting):
         own = {"statement": self.prescribing, "local_steps": self.local_steps, "alpha": self.alpha}
         # K is proportional to gamma, so the rounded K is the prescription for a slightly larger gamma.
         found = self.answer({**own, "gamma": known["gamma"] * K / exact, "rounds": K})
-        before = self.bound({**own, "gamma": known["gamma"], "rounds": exact})
+        real = {"rounds": exact, "gamma": known["gamma"]}
         longer = [] if self.rounds is None or self.rounds >= K else [f"These are more than `rounds={self.rounds}`."]
         chosen = "given" if self.gamma is not None else "L times the distance, which minimises the term A"
         end = "" if found["certificate"]["applies"] else ", but a hypothesis fails"
@@ -158,11 +156,7 @@ class Das2022(Setting):
         )
         return {
             **found,
-            "unrounded": {
-                "rounds": exact,
-                "gamma": known["gamma"],
-                "bound": None if self.unknown() or before == math.inf else before,
-            },
+            "unrounded": {**real, "bound": self.claimed({**own, **real})},
             "certificate": {**found["certificate"], "reason": reason},
             "warnings": [*found["warnings"], *longer],
         }
@@ -211,11 +205,7 @@ class Das2022Normalised(Das2022):
 
     def printed(self) -> Document:
         found = super().printed()
-        names = ("local_steps", "alpha", "gamma", "rounds")
-        choice = {name: found[name] for name in names}
-        bound = None if self.unknown() or (own := self.bound(choice)) == math.inf else own
-        repaired = {"statement": self.bounding, "kappa": self.symbols()["kappa"], "bound": bound}
-        said = []
+        choice, said = self.chosen(found), []
         if self.unknown():
             said.append(
                 "The bound contains an expectation of the clients' weighted heterogeneity, which is not known before a "
@@ -228,7 +218,12 @@ class Das2022Normalised(Das2022):
             )
         return {
             **found,
-            "repaired": {**repaired, "terms": self.terms(choice)},
+            "repaired": {
+                "statement": self.bounding,
+                "kappa": self.symbols()["kappa"],
+                "bound": self.claimed(choice),
+                "terms": self.terms(self.theorem(choice), self.at(choice)),
+            },
             "warnings": [*said, *found["warnings"]],
         }
 

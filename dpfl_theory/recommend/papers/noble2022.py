@@ -264,8 +264,8 @@ class Noble2022Scaffold(Noble2022):
         mu = found.get("mu", 0.0) if "strongly" in self.theorem(choice).id else 0.0
         return {**found, "weight_ratio": 1 - mu * found["K"] * found["eta_l"] * found["eta_g"] / 2}
 
-    def unmet(self, choice: Document) -> list[str]:
-        return [*super().unmet(choice), *self.clipped()]
+    def failing(self, theorem: Statement, at: Mapping[str, float]) -> list[str]:
+        return [*super().failing(theorem, at), *self.clipped()]
 
     def chosen(self, document: Document) -> Document:
         """It includes the steps if the first cited statement leaves them free."""
