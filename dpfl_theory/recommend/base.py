@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["NEEDS", "Document", "Recommendation", "Rule", "finite", "fits", "quote_option"]
+__all__ = ["Document", "Recommendation", "Rule", "finite", "fits", "quote_option", "refusals"]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
@@ -98,6 +98,19 @@ class Rule:
     text: str
     apply: Callable[[Setting, bool], Document]
     chooses: bool = False
+
+
+def refusals(name: str, value: Any, kind: str, choices: tuple[str, ...] = ()) -> Iterator[str]:
+    """The error of an input's value: a number that is not of the kind, or a word that is not a choice.
+
+    >>> list(refusals("clip", -1.0, "positive"))
+    ['`clip` is -1.0: give a positive number']
+    """
+    if choices:
+        if value not in choices:
+            yield f"{quote_option(name)} is {value!r}: choose one of {', '.join(choices)}"
+    elif not fits(value, kind):
+        yield f"{quote_option(name)} is {value!r}: give {NEEDS[kind]}"
 
 
 def fits(value: Any, kind: str) -> bool:

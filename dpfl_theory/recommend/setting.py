@@ -16,7 +16,7 @@ from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.algorithm import Setting as Place
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import NEEDS, Document, fits, quote_option
+from dpfl_theory.recommend.base import Document, quote_option, refusals
 from dpfl_theory.recommend.evaluate import cite, failures, terms
 from dpfl_theory.recommend.inputs import unit_text
 from dpfl_theory.statements import get
@@ -101,14 +101,8 @@ class Setting(ABC):
         """
         found = cls._missing(known, free, measured)
         for f in fields(cls):
-            value, said = known.get(f.name), f.metadata
-            if value is None:
-                continue
-            if said["kind"] == "word":
-                if value not in said["choices"]:
-                    found.append(f"{quote_option(f.name)} is {value!r}: choose one of {', '.join(said['choices'])}")
-            elif not fits(value, said["kind"]):
-                found.append(f"{quote_option(f.name)} is {value!r}: give {NEEDS[said['kind']]}")
+            if (value := known.get(f.name)) is not None:
+                found += refusals(f.name, value, f.metadata["kind"], f.metadata["choices"])
         if cls.paper_noise_only and known.get("calibration") == "accountant":
             found.append(
                 f"`calibration` is 'accountant': {cls.source} computes {cls.paper_noise_only} from the paper's own "
@@ -252,7 +246,7 @@ class Setting(ABC):
         return math.fsum(self.terms(theorem, at).values()) / coefficient if coefficient > 0 else math.inf
 
     def claimed(self, choice: Document) -> float | None:
-        """The same; None where it is not known before a run, or there is none."""
+        """The same; None where it has no value, or none that is known before a run."""
         unclaimed = self.unknown() or self.coefficient(self.theorem(choice), self.at(choice)) <= 0
         return None if unclaimed else self.bound(choice)
 

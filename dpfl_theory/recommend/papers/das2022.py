@@ -55,7 +55,7 @@ class Das2022(Setting):
     smoothness: float = given(SYMBOLS["L"], "largest smoothness")
     lipschitz: float = given(SYMBOLS["G"], "lipschitz")
     distance: float = given(SYMBOLS["D"], "distance", kind="positive")
-    heterogeneity: float = given(SYMBOLS["Delta"], "heterogeneity")
+    heterogeneity: float = given(SYMBOLS["Delta"], "heterogeneity", more=", Delta_i* = f_i(w*) - min f_i")
     local_steps: int | None = given(SYMBOLS["E"], free=True)
     alpha: float | None = given(SYMBOLS["alpha"], free=True)
     gamma: float | None = given(SYMBOLS["gamma"], optional=True, more="; by default L times the distance")
