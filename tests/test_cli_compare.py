@@ -96,7 +96,7 @@ def test_the_papers_rules_are_shown_with_their_bounds(
     assert rules["dp-fedavg"] == {}
     out = as_text(described)
     assert f"bound-optimal{rules['dp-norm-ec']['bound-optimal']['bound']:>13.4g}" in out
-    assert "dp-norm-ec: the bound is of the min over k of E||grad f(x^k)|| [F/X]." in out
+    assert "dp-norm-ec: the bound is of the min_k E||grad f(x^k)|| over k = 0..K [F/X]." in out
     assert "dp-scaffnew: not run; dp-scaffnew needs strong_convexity" in out
 
 

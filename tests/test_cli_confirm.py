@@ -56,7 +56,7 @@ def test_the_table_says_where_both_optima_lie_and_how_sure_that_is(capsys: Outpu
         (row,) = (text for text in table if text.startswith(f"{line['hyperparameter']:12} "))
         assert f"{line['recommended']:.3g}" in row
         assert f"{line['measured_least']:.3g}" in row
-    assert "bound: shulgin2025.theorem2, min over k of E||grad f(x^k)|| [F/X]" in out
+    assert "bound: shulgin2025.theorem2, min_k E||grad f(x^k)|| over k = 0..K [F/X]" in out
     assert f"a ratio of {expected['cost']['ratio']:.3g}" in out
     assert "with probability at most 0.01, for all comparisons together" in out
     assert main([*COMMAND, *GIVEN]) == 0

@@ -215,7 +215,7 @@ def test_output_goes_to_a_file(capsys: Output, tmp_path: Path) -> None:
         (["--algorithm", "dp-scafnew"], "did you mean 'dp-scaffnew'?"),
         (
             ["--rule", "printed", "--algorithm", "dp-scaffnew"],
-            "dp-scaffnew needs --clients: give the number of clients N",
+            "dp-scaffnew needs --clients: give the number of clients (N)",
         ),
         (
             ["--rule", "printed", "--algorithm", "dp-scaffnew", "--users", "3"],

@@ -8,7 +8,7 @@ from docs.inserts import plain, table
 from dpfl_theory.conform.parameter_names import names
 from dpfl_theory.conform.references import references
 from dpfl_theory.inventory import kinds
-from dpfl_theory.recommend.algorithms import settings
+from dpfl_theory.recommend.papers import settings
 from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.sweep.algorithms import algorithms
 

@@ -1,6 +1,6 @@
 """Recommended hyper-parameters, from runs with certified noise or from the statements' prescriptions and bounds.
 
-An algorithm is one module of `dpfl_theory.recommend.algorithms`; they are found by a scan.
+A paper is one module of `dpfl_theory.recommend.papers`, with the inputs of its algorithms' formulas.
 """
 
 from __future__ import annotations
@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms import get, settings
-    from dpfl_theory.recommend.base import Document, Recommendation, Setting, quote_option
+    from dpfl_theory.recommend.base import Document, Recommendation, quote_option
+    from dpfl_theory.recommend.papers import get, settings
     from dpfl_theory.recommend.recommendation import BEST, recommend
     from dpfl_theory.recommend.rule_answers import rules
+    from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "quote_option", "recommend", "rules", "settings"]
 
@@ -19,6 +20,6 @@ __all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "quote_option
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpfl_theory.recommend import algorithms, base, recommendation, rule_answers
+    from dpfl_theory.recommend import base, papers, recommendation, rule_answers, setting
 
-    return next(getattr(m, name) for m in (algorithms, base, rule_answers, recommendation) if hasattr(m, name))
+    return next(getattr(m, name) for m in (papers, base, setting, rule_answers, recommendation) if hasattr(m, name))

@@ -12,9 +12,10 @@ import math
 from collections.abc import Callable
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Rule, Setting, quote_option
+from dpfl_theory.recommend.base import Document, Rule, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum
 from dpfl_theory.recommend.noise import recommended
+from dpfl_theory.recommend.setting import Setting
 
 TIGHT = 1e-7
 """A relative gap up to which a choice is called optimal: the solver's accuracy."""

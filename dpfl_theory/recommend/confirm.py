@@ -12,11 +12,11 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.conversions import RULED, cohort_of, hyperparameters_of
 from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
+from dpfl_theory.recommend.papers import get
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned

@@ -16,7 +16,8 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.setting import Setting
 
 __all__ = [
     "MEASURES",

@@ -7,10 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Setting
+from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import completed, run_symbols
@@ -56,10 +59,11 @@ def asks(one: Tuned, before: Mapping[str, float] | None) -> Document:
         at["rounds"] = min(at["rounds"], declared.most_rounds)
     run = run_of(one, at)
     known = completed(declared, declared.given(run))
-    found = {name: known[symbol] for name, symbol in declared.inputs.items()}
+    symbols = {f.name: f.metadata["symbol"] for f in fields(get(one.name)) if f.name in declared.inputs}
+    found = {name: known[symbol] for name, symbol in symbols.items()}
     return found | {
         name: min(found[name], limit)
-        for name, symbol in declared.inputs.items()
+        for name, symbol in symbols.items()
         if symbol in declared.limits and (limit := declared.limits[symbol](run)) is not None
     }
 
@@ -67,7 +71,8 @@ def asks(one: Tuned, before: Mapping[str, float] | None) -> Document:
 def hyperparameters_of(name: str, found: Document, inputs: Mapping[str, Any]) -> dict[str, float]:
     """Those of the run of a rule's answer, without noise."""
     declared, said = RULED[name], {**inputs, **found}
-    run = {symbol: said[declared.answers.get(symbol, symbol)] for symbol in declared.hyperparameters}
+    names = {f.metadata["symbol"]: f.name for f in fields(get(name))}
+    run = {symbol: said[symbol if symbol in said else names[symbol]] for symbol in declared.hyperparameters}
     # The theorem's warm round is of all users. Among cohorts it would cost more than the T rounds are certified for.
     return {**run, "warm_start": 1} if declared.warm_round and inputs["user_rate"] == 1 else run
 
@@ -83,8 +88,8 @@ def choice(name: str, setting: Setting, hyperparameters: Mapping[str, float]) ->
     own: Any = setting
     known = completed(declared, {**own.symbols(), **{symbol: given[symbol] for symbol in declared.chosen}})
     whole = {"rounds": int(rounds), "iterations": int(rounds)}
-    found = {key: whole.get(key, known.get(symbol)) for key, symbol in declared.choice.items()}
-    return {**({"statement": declared.choice_of} if declared.choice_of else {}), **found}
+    found = {key: whole.get(key, known.get(symbol)) for key, symbol in setting.choices.items()}
+    return {"statement": setting.of_runs or setting.bounding, **found}
 
 
 def same(some: Mapping[str, float], others: Mapping[str, float]) -> bool:

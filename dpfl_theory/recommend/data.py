@@ -15,7 +15,7 @@ from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.base import Document, Setting, quote_option
+from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import (
     MEASURES,
     MissingConstantError,
@@ -23,6 +23,7 @@ from dpfl_theory.recommend.constants_from_data import (
     gap_at_start,
     measures_of,
 )
+from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["DataSource", "against_start", "measure", "report"]
 

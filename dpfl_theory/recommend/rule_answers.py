@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.algorithms import get
-from dpfl_theory.recommend.base import Document, Rule, Setting, finite
+from dpfl_theory.recommend.base import Document, Rule, finite
+from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["applied", "by_rule", "rules"]
 
@@ -20,9 +21,14 @@ def rules() -> dict[str, Rule]:
     >>> list(rules())
     ['bound-optimal', 'printed']
     """
-    from dpfl_theory.recommend import bound_optimal, printed
+    from dpfl_theory.recommend import bound_optimal
+    from dpfl_theory.recommend.noise import recommended
 
-    return {rule.name: rule for rule in (bound_optimal.RULE, printed.RULE)}
+    def printed(setting: Setting, alone: bool = False) -> Document:
+        return setting.printed() if alone else recommended(setting, lambda at: at.printed())
+
+    text = "the papers' own formulas (dp-scaffold: repaired)"
+    return {rule.name: rule for rule in (bound_optimal.RULE, Rule("printed", text, printed))}
 
 
 def applied(rule: str, setting: Setting, alone: bool = False) -> Document:

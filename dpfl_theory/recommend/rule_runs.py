@@ -8,15 +8,14 @@ certifies for the rule's rounds. The run is measured in the same way as a run fr
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.algorithms import get
 from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start, measures_of
 from dpfl_theory.recommend.conversions import AMONG_COHORTS, MOST_ROUNDS, RULED, asks, hyperparameters_of, same
+from dpfl_theory.recommend.papers import get
 from dpfl_theory.recommend.rule_answers import applied, rules
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Tuned
@@ -27,37 +26,6 @@ MOST_STEPS = 128_000
 """The number of local steps of a client beyond which a run is not made either."""
 _TRIES = 6
 """How often a constant is computed again for the rule's new number of rounds."""
-
-
-class _Fixed(Tuned):
-    """A tuned algorithm with hyper-parameters from a rule, without a free choice."""
-
-    def __init__(self, like: Tuned, rule: Mapping[str, float]) -> None:
-        super().__init__(like.problem, like.budget)
-        self.like, self.rule, self.chosen = like, dict(rule), like.placed(rule)
-        self.noise = like.noise  # type: ignore[misc]
-
-    def free(self) -> tuple[()]:
-        return ()
-
-    def mechanism(self, values: Any) -> Any:
-        return self.like.mechanism(self.chosen)
-
-    def multiplier(self, values: Any) -> float:
-        return self.like.multiplier(self.chosen)
-
-    def iterations(self, values: Any) -> int:
-        return self.like.iterations(self.chosen)
-
-    def placed(self, hyperparameters: Any) -> dict[str, float]:
-        return {}
-
-    def algorithm(self, replicates: Mapping[str, Any]) -> Any:
-        return self.like.algorithm(replicates)
-
-    def hyperparameters(self, values: Any, noise_multiplier: float) -> dict[str, float]:
-        own = self.like.hyperparameters(self.chosen, noise_multiplier)
-        return {name: self.rule.get(name, value) for name, value in own.items()}
 
 
 def constants(algorithm: str, problem: Problem) -> dict[str, float]:
@@ -133,10 +101,10 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
         found, chosen = ruled(one, rule, longer)
     except InputError as error:
         return {"rule": rule, "suboptimality": None, "bound": None, "why": str(error)}
-    fixed, bound, bounds = _Fixed(one, chosen), found["bound"], found["certificate"]["bounds"]
+    values, bound, bounds = one.placed(chosen), found["bound"], found["certificate"]["bounds"]
     of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
     everyone = one.budget.cohort in (None, one.problem.n)
-    vectors = math.ceil(one.vectors * fixed.chosen["rounds"] - 1e-9)
+    vectors = math.ceil(one.vectors * values["rounds"] - 1e-9)
     described: Document = {
         "rule": rule,
         "bound": bound,
@@ -148,15 +116,15 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
     }
     if vectors > one.budget.rounds and not longer:
         return {**described, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}
-    if (wanted := fixed.iterations({})) > MOST_ROUNDS:
+    if (wanted := one.iterations(values)) > MOST_ROUNDS:
         return {**described, "suboptimality": None, "why": f"it needs {wanted} iterations"}
-    if (wanted := int(wanted * fixed.chosen.get("local_steps", 1))) > MOST_STEPS:
+    if (wanted := int(wanted * values.get("local_steps", 1))) > MOST_STEPS:
         return {**described, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
-    (run,) = measure(fixed, [{}], replicates, seed)
+    (run,) = measure(one, [values], replicates, seed)
     return {
         **described,
         "suboptimality": {"mean": run.mean, "error": run.error},
-        "hyperparameters": run.hyperparameters,
+        "hyperparameters": {**run.hyperparameters, **chosen},
         "why": None,
     }
 

@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import NEEDS, Document, fits, quote_option
+from dpfl_theory.recommend.base import Document, fits, quote_option, refusals
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
 from dpfl_theory.recommend.conversions import RULED
@@ -170,12 +170,8 @@ def _wrong(given: Mapping[str, Any], source: DataSource | None, algorithm: str |
     if strange:
         only = f"{', '.join(strange)} can only be given to a paper's rule"
         yield f"{only}: {_by_rule(algorithm)}, or leave these inputs out"
-    for name, words in WORDS.items():
-        if name in given and given[name] not in words:
-            yield f"{quote_option(name)} is {given[name]!r}: choose one of {', '.join(words)}"
-    for name, value in given.items():
-        if name in known and not fits(value, KINDS[name]):
-            yield f"{quote_option(name)} is {value!r}: give {NEEDS[KINDS[name]]}"
+    for name in (*(name for name in WORDS if name in given), *(name for name in given if name in known)):
+        yield from refusals(name, given[name], KINDS.get(name, "word"), WORDS.get(name, ()))
     there = [name for name in constants if name in given]
     if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
         yield from _constants(given).contradictions(int(given["clients"]))

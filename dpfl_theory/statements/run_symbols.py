@@ -87,14 +87,11 @@ class RunSymbols:
         bounds: the statements whose bounds concern the runs, with their variants; other_runs: variants that do not.
         departure: the reason why a run is not as the statements assume, or "?" and what the run does not show.
         noise: the prescriptions of noise with an open constant.
-        inputs: the symbol of each input of `recommend` that neither the problem nor a rule gives.
+        inputs: the inputs of `recommend` that neither the problem nor a rule gives.
         limits: the largest value of a symbol that the noise's theorem allows.
         start: the hyper-parameters that such inputs are first computed for, from a tuned algorithm within a budget.
         most_rounds: more rounds than these do not change the inputs noticeably.
-        answers: the names of hyper-parameters in a rule's answer or inputs, if they differ.
-        hyperparameters: the rule's, without noise.
-        choice: the symbol of each argument of `Setting.answer`; chosen: the run's symbols that determine them.
-        choice_of: the statement of the choice, if the setting has several.
+        hyperparameters: the rule's, without noise; chosen: the run's symbols that determine a choice of them.
         left_open: values that the paper leaves to its reader, from a tuned algorithm. A rule that chooses these itself
             does not get them.
         warm_round: whether a first round of all users only sets control variates.
@@ -109,15 +106,12 @@ class RunSymbols:
     other_runs: tuple[str, ...] = ()
     departure: Callable[[Run], str] = lambda run: ""
     noise: tuple[NoiseFormula, ...] = ()
-    inputs: Mapping[str, str] = field(default_factory=dict)
+    inputs: tuple[str, ...] = ()
     limits: Mapping[str, Of] = field(default_factory=dict)
     start: Callable[[Any], dict[str, float]] = lambda one: {"rounds": one.most_rounds}
     most_rounds: int | None = None
-    answers: Mapping[str, str] = field(default_factory=dict)
     hyperparameters: tuple[str, ...] = ()
-    choice: Mapping[str, str] = field(default_factory=dict)
     chosen: tuple[str, ...] = ()
-    choice_of: str = ""
     left_open: Callable[[Any], dict[str, float]] = lambda one: {}
     warm_round: bool = False
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 from recommend.cases import INPUTS, formulas
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend import get, noise, recommend
-from dpfl_theory.recommend.base import Setting
+from dpfl_theory.recommend import Setting, get, noise, recommend
 from dpfl_theory.recommend.bound_minimizers import SHARE as SHARED
 from dpfl_theory.recommend.bound_minimizers import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
 
@@ -351,15 +350,15 @@ PLANTED = {
         "dp-fedavg-two-sided",
         two_sided,
         "_limit",
-        lambda setting: two_sided._program(setting).without_rising("reach").substitute({"Q": 4.0, "T": 2000.0}),
+        lambda known: two_sided._program({**known, "Q": 4.0, "T": 2000.0}).without_rising("reach"),
     ),
     "many local steps where one is hidden": (
         "dp-fedavg-record, all free and certified",
         fedavg_record,
         "_local_steps",
-        lambda bounds: (8, bounds.best(8, False)[2], ""),
+        lambda bounds, trivial, hidden: (8, bounds.best(8, False)[2], ""),
     ),
-    "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "turn", lambda of, low, most: int(most)),
+    "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "first_increase", lambda of, low, most: int(most)),
 }
 
 

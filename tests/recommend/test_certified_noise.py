@@ -19,8 +19,8 @@ from recommend.cases import INPUTS
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import noise, recommend
-from dpfl_theory.recommend.algorithms.dp_fedavg import Das2022
 from dpfl_theory.recommend.compare import compare
+from dpfl_theory.recommend.papers.das2022 import Das2022
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.tuned import Budget, tuned
 

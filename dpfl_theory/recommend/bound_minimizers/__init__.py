@@ -1,4 +1,7 @@
-"""The least values of the statements' bounds over all of their free parameters, one module for each kind of formula."""
+"""The least values of the statements' bounds over all of their free parameters, one module for each kind of formula.
+
+They are functions of numbers: the values of a statement's symbols, the given counts, and a bound without any run.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["SAME", "SHARE", "Optimum", "count_for"]
+__all__ = ["SAME", "SHARE", "Optimum", "count_for", "near_limit"]
 
 SHARE = 0.01
 """Without a limit of the rounds: the largest relative excess of the bound over its limit."""
@@ -21,18 +24,28 @@ FINE = 1e-9
 class Optimum:
     """The minimum of a bound.
 
-    choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes.
-    bound: the statement's right side there.
-    lower: no choice within the hypotheses has a smaller one.
-    justification: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses; bound and lower are
-    infinite then.
+    choice: the free hyper-parameters, by the names that the algorithm's `Setting.answer` takes; where no choice meets
+    the hypotheses, one that comes near them.
+    lower: no choice within the hypotheses has a smaller bound; infinite where none was found.
+    justification: the reason, in a sentence. unmet: the reasons why no choice meets the hypotheses.
+    bound: the statement's right side at the choice, which `Setting.optimum` enters.
     """
 
     choice: dict[str, Any]
-    bound: float
-    lower: float
-    justification: str
+    lower: float = math.inf
+    justification: str = "no choice meets the hypotheses"
     unmet: tuple[str, ...] = ()
+    bound: float = math.inf
+
+
+def near_limit(limit: float, trivial: float) -> float:
+    """A bound that is as good as a limit that is not attained, and below a bound without any run if the limit is.
+
+    >>> near_limit(100.0, 200.0), near_limit(100.0, 100.5)
+    (101.0, 100.25)
+    """
+    enough = (1 + SHARE) * limit
+    return min(enough, (limit + trivial) / 2) if limit < trivial else enough
 
 
 def count_for(short: Callable[[int], bool]) -> int:

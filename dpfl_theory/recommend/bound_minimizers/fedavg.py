@@ -8,38 +8,39 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
+from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum, count_for
-from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, monomials
+from dpfl_theory.recommend.bound_minimizers import SAME, Optimum, near_limit
+from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, Rows, program_at, rows_of
 from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
+from dpfl_theory.recommend.evaluate import rounded_up
 
-if TYPE_CHECKING:
-    from dpfl_theory.core import Statement
-    from dpfl_theory.recommend.algorithms.dp_fedavg import Das2022
+__all__ = ["infimum", "minimize", "nearest"]
 
-__all__ = ["minimize_bound"]
-
-VARIABLES = ("gamma", "E", "K", "t")
+FREE = ("alpha", "gamma", "E")
+Known = Mapping[str, float]
+"""Values of the symbols, those of ``FREE`` where they are given."""
 
 
 @cache
-def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dict[str, Any]]]]:
-    """The program's sums, the objective's first; coefficients are expressions in the symbols that are not variables."""
-    s, prescribed = symbols_of(theorem), prescription_of(theorem)
+def _rows(theorem: Statement, given: frozenset[str]) -> Rows:
+    s, chosen = symbols_of(theorem), prescription_of(theorem)
     K, t = sp.Symbol("K", positive=True), sp.Symbol("t", positive=True)
     other = "gamma" if "alpha" in given else "alpha"
-    (solved,) = sp.solve(sp.Eq(prescribed["K"].subs(s.C, prescribed["C"]), K), s[other])
+    (solved,) = sp.solve(sp.Eq(chosen["K"].subs(s.C, chosen["C"]), K), s[other])
 
     def entered(expression: Any) -> Any:
-        return sp.expand(expression.subs({s.C: prescribed["C"]}).subs(s[other], solved).subs(s.K, K))
+        return sp.expand(expression.subs({s.C: chosen["C"]}).subs(s[other], solved).subs(s.K, K))
 
-    left, unknown = sides_of(theorem).lhs.values(), {s[e.name]: 0 for e in theorem.expectations}
-    (term,) = left
+    (term,), unknown = sides_of(theorem).lhs.values(), {s[e.name]: 0 for e in theorem.expectations}
     (bounded,) = (s[e.name] for e in theorem.expectations if s[e.name] in term.free_symbols)
     coefficient = entered(sp.expand(term).coeff(bounded))
     constant = coefficient.as_coeff_Add()[0]
@@ -47,139 +48,80 @@ def _rows(theorem: Statement, given: frozenset[str]) -> list[list[tuple[Any, dic
     right = entered(total(theorem).subs(unknown))
     limits = [(right / t + falling) / constant, 1 / s.E]
     limits += [entered(small / large) for small, large in inequalities(theorem)]
-    names = [name for name in VARIABLES if name not in given]
-    return [monomials(sum_, names) for sum_ in (t, *limits)]
+    return rows_of((t, *limits), [name for name in ("gamma", "E", "K", "t") if name not in given])
 
 
-def _program(setting: Das2022, theorem: Statement) -> Program:
-    """The program for the given inputs; gamma is not a variable where alpha is given, since K represents it."""
-    from dpfl_theory.recommend.evaluate import value
-
-    known = {name: x for name, x in setting.symbols().items() if x is not None}
-    rows = []
-    for sum_ in _rows(theorem, frozenset(name for name in ("alpha", "gamma", "E") if name in known)):
-        own = [Monomial(value(theorem, coefficient, known), exponents) for coefficient, exponents in sum_]
-        rows.append([m for m in own if m.coefficient != 0])
-    if setting.rounds is not None:
-        rows.append([Monomial(1 / setting.rounds, {"K": Fraction(1)})])
-    return Program(rows[0], [row for row in rows[1:] if any(m.exponents for m in row)])
+def _program(theorem: Statement, known: Known, rounds: int | None) -> Program:
+    """The program; gamma is not a variable where alpha is given, since K represents it."""
+    found = program_at(theorem, _rows(theorem, frozenset(FREE) & frozenset(known)), known)
+    limit = [] if rounds is None else [[Monomial(1 / rounds, {"K": Fraction(1)})]]
+    return replace(found, constraints=[*found.constraints, *limit])
 
 
-def minimize_bound(setting: Das2022) -> Optimum:
-    """The least bound of the setting's theorem, with its gamma, alpha, E and K."""
-    from dpfl_theory.recommend.evaluate import failures
-    from dpfl_theory.statements import get
-
-    theorem, unknown = get(setting.certain), setting.unknown()
-    found, how, lower = (None, "", math.inf) if _hopeless(setting, theorem) else _solved(setting, theorem)
-    choice = _choice(setting, theorem, found)
-    at = setting.at(choice)
-    unmet = failures(theorem, at) + ([] if unknown is None else [unknown])
-    bound = setting.bound_at(theorem, at)[1]
-    if unmet or found is None or bound is None:
-        why = unmet or ["no value within these inputs meets them"]
-        return Optimum(choice, math.inf, math.inf, "no choice meets the hypotheses", tuple(why))
-    return Optimum(choice, bound, min(lower, bound), how)
+def infimum(theorem: Statement, known: Known) -> float:
+    """The infimum of the bound where alpha and K are free, infinite where no choice meets the hypotheses."""
+    limit = _program(theorem, known, None).without_falling("E").without_falling("K").solve()
+    return math.inf if limit is None else limit.values["t"]
 
 
-def _hopeless(setting: Das2022, theorem: Statement) -> bool:
-    """Whether some hypothesis fails for every choice."""
-    from dpfl_theory.recommend.evaluate import failures
-
-    if setting.unknown() is not None or setting.ratio() >= 1:
-        return True
-    return setting.alpha is None and bool(failures(theorem, setting.at(_choice(setting, theorem, None))))
-
-
-def _choice(setting: Das2022, theorem: Statement, found: dict[str, float] | None) -> dict[str, Any]:
-    """The hyper-parameters from the variables; without variables, those that come nearest to the hypotheses."""
-    from dpfl_theory.recommend.evaluate import prescribed, rounded_up
-
-    known = setting.symbols()
-    if found is None:
-        known = {"gamma": setting.travel(), "E": 1, **known}
-        known.setdefault("alpha", max(1.0, 2 * known["rho"] * known["E"]))
-        K = rounded_up(prescribed(theorem, known)["K"])
-        known["gamma"] *= K / prescribed(theorem, known)["K"]
+def minimize(theorem: Statement, known: Known, rounds: int | None, trivial: float, gamma: float) -> Optimum:
+    """The least bound, with its gamma, alpha, E and K; rounds: the largest K; gamma: as in `nearest`."""
+    program = _program(theorem, known, rounds)
+    if "alpha" in known:
+        found, lower, how = _whole(theorem, known, program, rounds)
     else:
-        K = round(found["K"])
-        known = {"gamma": 1.0, "alpha": 1.0, **found, **known}
-        # K is proportional to alpha gamma: the one that is not given makes it whole.
-        free = "alpha" if setting.alpha is None else "gamma"
-        known[free] *= K / prescribed(theorem, known)["K"]
-    return {"local_steps": round(known["E"]), "alpha": known["alpha"], "gamma": known["gamma"], "rounds": K}
+        found, lower, how = _long(theorem, known, program, rounds, trivial)
+    if found is None:
+        return Optimum(nearest(theorem, known, gamma), math.inf)
+    free = "gamma" if "alpha" in known else "alpha"  # the one that is not given makes the prescribed K whole
+    at = {"gamma": 1.0, "alpha": 1.0, **found, **known}
+    return Optimum(_choice(theorem, at, round(found["K"]), free), lower, how)
 
 
-def bound_infimum(setting: Das2022) -> float:
-    """The infimum of the bound, infinite where no choice meets the hypotheses."""
-    from dpfl_theory.statements import get
+def nearest(theorem: Statement, known: Known, gamma: float) -> dict[str, Any]:
+    """The choice that comes nearest to the hypotheses with this gamma, where that is not given."""
+    at = {"gamma": gamma, "E": 1, **known}
+    at.setdefault("alpha", max(1.0, 2 * at["rho"] * at["E"]))
+    return _choice(theorem, at, rounded_up(prescribed(theorem, at)["K"]), "gamma")
 
-    theorem = get(setting.certain)
-    if _hopeless(setting, theorem):
-        return math.inf
-    if setting.alpha is None and setting.rounds is None:
-        limit = _program(setting, theorem).without_falling("E").without_falling("K").solve()
-        return math.inf if limit is None else limit.values["t"]
-    return minimize_bound(setting).bound
+
+def _choice(theorem: Statement, at: Known, K: int, free: str) -> dict[str, Any]:
+    """The hyper-parameters of a whole K, which is proportional to the free one."""
+    own = {**at, free: at[free] * K / prescribed(theorem, at)["K"]}
+    return {"local_steps": round(own["E"]), "alpha": own["alpha"], "gamma": own["gamma"], "rounds": K}
 
 
 HOW = "a geometric program in {} was solved, and its dual value is the lower bound, by the inequality of the means"
+Found = tuple[dict[str, float] | None, float, str]
+"""The variables, the lower limit, and the reason."""
 
 
-def _solved(setting: Das2022, theorem: Statement) -> tuple[dict[str, float] | None, str, float]:
-    """The variables, their derivation, and the lower bound."""
-    program = _program(setting, theorem)
-    if setting.alpha is not None:
-        return _whole(setting, theorem, program, HOW.format("E and K, of which gamma follows,"))
-    if setting.local_steps is None:  # E is in the bound only by E/alpha, and may be as large as alpha >= 1 needs
+def _long(theorem: Statement, known: Known, program: Program, rounds: int | None, trivial: float) -> Found:
+    """Free alpha: the bound falls with K."""
+    if "E" not in known:  # E is in the bound only by E/alpha, and may be as large as alpha >= 1 needs
         program = program.without_falling("E")
-    how, K = HOW.format("gamma, of which alpha follows,"), setting.rounds
-    lower = 0.0
-    if K is not None:
+    found, K, lower = program.with_count("K", rounds, trivial)
+    how = HOW.format("gamma, of which alpha follows,")
+    if rounds is not None:
         how += ". It falls with K, so all allowed rounds are used"
-    else:
-        limit = program.without_falling("K").solve()
-        if limit is None:
-            return None, how, math.inf
-        lower, enough = limit.lower, (1 + SHARE) * limit.values["t"]
-        if limit.values["t"] < setting.trivial()[0]:
-            enough = min(enough, (limit.values["t"] + setting.trivial()[0]) / 2)
-
-        def short(K: int) -> bool:
-            point = program.substitute({"K": float(K)}).solve()
-            return point is None or point.values["t"] > enough
-
-        K = count_for(short)
+    if found is None:
+        return None, math.inf, how
+    if rounds is None:
         how += (
             f". The bound falls with alpha and K without a limit, towards {lower:.6g}; K is the least with a bound of "
-            "at "
-            f"most {enough:.6g}"
+            f"at most {near_limit(program.infimum('K', None), trivial):.6g}"
         )
-    found = program.substitute({"K": float(K)}).solve()
-    if found is None:
-        return None, how, math.inf
     values = {**found.values, "K": float(K)}
-    if setting.local_steps is None:
-        values["E"] = _least_phase(setting, theorem, values)
+    if "E" not in known:  # alpha is proportional to E K/gamma by the prescribed K
+        one = prescribed(theorem, {**values, **known, "E": 1, "alpha": 1})["K"]
+        values["E"] = max(1.0, math.ceil(one / values["K"] - SAME))
         how += ", with the fewest local steps that alpha >= 1 allows"
-    return values, how, max(lower, found.lower) if setting.rounds is not None else lower
+    return values, lower, how
 
 
-def _least_phase(setting: Das2022, theorem: Statement, values: dict[str, float]) -> float:
-    """The fewest local steps with alpha >= 1; alpha is proportional to E K/gamma by the prescribed K."""
-    from dpfl_theory.recommend.evaluate import prescribed
-
-    one = prescribed(theorem, {**values, **setting.symbols(), "E": 1, "alpha": 1})["K"]
-    return max(1.0, math.ceil(one / values["K"] - SAME))
-
-
-def _whole(
-    setting: Das2022, theorem: Statement, program: Program, justification: str
-) -> tuple[dict[str, float] | None, str, float]:
+def _whole(theorem: Statement, known: Known, program: Program, rounds: int | None) -> Found:
     """Whole E and K, for given alpha: next to the real minimum, or to the prescription of a given gamma."""
-    from dpfl_theory.recommend.evaluate import prescribed
-
-    given, best, lower = setting.local_steps, (math.inf, dict[str, float]()), math.inf
+    best, lower = (math.inf, dict[str, float]()), math.inf
 
     def tried(E: int, real: float) -> None:
         """Whole K next to a real one: for given E the bound is convex in log K."""
@@ -190,9 +132,10 @@ def _whole(
                 lower = min(lower, found.lower)
                 best = min(best, (found.values["t"], {**found.values, "E": E, "K": K}), key=lambda f: f[0])
 
-    if setting.gamma is not None:  # it fixes E K, and then fewer local steps are better
-        one = prescribed(theorem, {**setting.symbols(), "E": 1})["K"]
-        E = given or max(1, math.ceil(one / (setting.rounds or math.inf)))
+    given = int(known["E"]) if "E" in known else None
+    if "gamma" in known:  # it fixes E K, and then fewer local steps are better
+        one = prescribed(theorem, {**known, "E": 1})["K"]
+        E = given or max(1, math.ceil(one / (rounds or math.inf)))
         tried(E, one / E)
     elif given is not None:
         point = program.substitute({"E": given}).solve()
@@ -207,11 +150,11 @@ def _whole(
                     lower = lower if point is None else min(lower, point.lower)
                     break
                 tried(E, point.values["K"])
-    justification += (
+    how = HOW.format("E and K, of which gamma follows,") + (
         "; whole E and K next to the minimum were compared, until the bound, which is convex in their logarithms, is "
         "larger"
     )
-    return (best[1], justification, lower) if best[1] else (None, justification, math.inf)
+    return (best[1], lower, how) if best[1] else (None, math.inf, how)
 
 
 def _next(real: float) -> list[int]:

@@ -21,10 +21,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.core import Statement
+from dpfl_theory.core.inverse import value
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.recommend.bound_minimizers import count_for, near_limit
 
-__all__ = ["Monomial", "Program", "Solution", "monomials"]
+__all__ = ["Monomial", "Program", "Rows", "Solution", "monomials", "program_at", "rows_of"]
+
+Rows = list[list[tuple[Any, dict[str, Fraction]]]]
+"""Sums of monomials, the objective's first; coefficients are expressions in the symbols that are not variables."""
 
 MARGINS = (1e-9, 1e-7, 1e-5)
 """The amounts by which constraints are tightened for the solver, until its point meets them."""
@@ -95,6 +101,30 @@ class Program:
         first, *others = ([m for m in row if m.exponents.get(name, 0) == 0] for row in rows)
         return Program(first, [row for row in others if row])
 
+    def infimum(self, name: str, count: int | None) -> float:
+        """The least value at a count, or in the limit of one that is free; infinite where no point is found."""
+        program = self.without_falling(name) if count is None else self.substitute({name: float(count)})
+        found = program.solve()
+        return math.inf if found is None else program.value(found.values)
+
+    def with_count(
+        self, name: str, count: int | None, trivial: float, first: int = 1
+    ) -> tuple[Solution | None, int, float]:
+        """The solution at a count with which no term rises, the count, and a lower limit for all counts.
+
+        A free count is the least one, ``first`` before others, whose value is near the limit; trivial: as in
+        `near_limit`.
+        """
+        lower = 0.0
+        if free := count is None:
+            unlimited = self.without_falling(name)
+            if (limit := unlimited.solve()) is None:
+                return None, 1, math.inf
+            lower, enough = limit.lower, near_limit(unlimited.value(limit.values), trivial)
+            count = count_for(lambda n: self.infimum(name, n) > enough) if self.infimum(name, first) > enough else first
+        found = self.substitute({name: float(count)}).solve()
+        return found, count, math.inf if found is None else lower if free else found.lower
+
     def solve(self) -> Solution | None:
         """The minimum, with its certificate; None where the solver finds no point or no certificate for it."""
         rows = [[m for m in row if m.coefficient > 0] for row in (self.objective, *self.constraints)]
@@ -143,6 +173,19 @@ def monomials(expression: Any, variables: Sequence[str]) -> list[tuple[Any, dict
         key = tuple(sorted(exponents.items()))
         found[key] = found.get(key, 0) + coefficient
     return [(coefficient, dict(key)) for key, coefficient in found.items()]
+
+
+def rows_of(sums: Sequence[Any], variables: Sequence[str]) -> Rows:
+    """The monomials of an objective, and those of constraints."""
+    return [monomials(x, variables) for x in sums]
+
+
+def program_at(statement: Statement, rows: Rows, known: Mapping[str, float]) -> Program:
+    """The program at values of the statement's symbols, without the constraints that no variable is in."""
+
+    sums = [[Monomial(value(statement, coefficient, known), powers) for coefficient, powers in row] for row in rows]
+    first, *limits = ([m for m in row if m.coefficient != 0] for row in sums)
+    return Program(first, [row for row in limits if any(m.exponents for m in row)])
 
 
 def _solved(

@@ -16,18 +16,15 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
-from functools import cache
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from functools import cache, partial
 
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import Optimum
+from dpfl_theory.recommend.bound_minimizers import Optimum, count_for
+from dpfl_theory.statements import get
 
-if TYPE_CHECKING:
-    from dpfl_theory.recommend.algorithms.dp_scaffnew import Hou2023
-
-__all__ = ["minimize_bound"]
+__all__ = ["minimize"]
 
 NEAR = 1e-6
 """Relative distance of the answer from the least value, where that is not attained."""
@@ -42,7 +39,6 @@ POWERS = {"start": 0, "shifts": -1, "noise": 1}
 @cache
 def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
     """The terms of the right side with psi_0 written out, where s = p^2 >= mu eta: of s^0, 1/s and s, as functions."""
-    from dpfl_theory.statements import get
 
     theorem = get("hou2023.theorem1")
     s = symbols_of(theorem)
@@ -63,8 +59,8 @@ def _parts() -> dict[str, tuple[list[str], Callable[..., float]]]:
 class _Bound:
     """The parts at given eta and T, in double precision."""
 
-    def __init__(self, setting: Hou2023) -> None:
-        self.known = setting.symbols()
+    def __init__(self, known: Mapping[str, float]) -> None:
+        self.known = known
         self.mu, self.most = self.known["mu"], 1 / self.known["L"]
 
     def part(self, name: str, eta: float, T: float) -> float:
@@ -91,12 +87,10 @@ class _Bound:
         return max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
 
 
-def minimize_bound(setting: Hou2023) -> Optimum:
-    """The least right side of Theorem 1, with its eta, p and T."""
-    parts = _Bound(setting)
-
-    def bound(eta: float, p: float, T: int) -> float:
-        return math.fsum(setting.bound(eta, p, T).values())
+def minimize(known: Mapping[str, float], bound: Callable[[float, float, int], float]) -> Optimum:
+    """The choice with the least right side of Theorem 1, which is ``bound`` of eta, p and T; known: the other symbols'
+    values."""
+    parts = _Bound(known)
 
     def ending(T: int) -> tuple[float, float, int]:
         """The best choice with eta = 1/L."""
@@ -123,36 +117,21 @@ def minimize_bound(setting: Hou2023) -> Optimum:
             f". The least value {limit:.6g} is approached as eta and p tend to 0, where nothing moves, but not attained"
         )
     eta, p, T = best
-    return Optimum({"eta": eta, "p": p, "iterations": T}, value, min(value, limit, covered), how)
+    return Optimum({"eta": eta, "p": p, "iterations": T}, min(value, limit, covered), how)
 
 
 def _whole(parts: _Bound) -> set[int]:
     """The candidates for the T that minimises the least bound at eta = 1/L."""
-    eta, kappa = parts.most, parts.mu * parts.most
-    ends = [1.0]
-    for square in (1.0, kappa):
-        ends.append(parts.best_real_T(eta, square))
-        ends.append(_meeting(parts, square))
-    return {max(1, T) for end in ends for T in (math.floor(end), math.ceil(end))}
+    eta, found = parts.most, {1}
+    for square in (1.0, parts.mu * eta):
+        best, meeting = parts.best_real_T(eta, square), count_for(partial(_above, parts, square))
+        found |= {math.floor(best), math.ceil(best), meeting, max(1, meeting - 1)}
+    return found
 
 
-def _meeting(parts: _Bound, square: float) -> float:
-    """The T >= 1 at which the best unconstrained p^2, which falls with T, has this value."""
-    eta = parts.most
-
-    def ratio(T: float) -> float:
-        noise = parts.part("noise", eta, T)
-        return parts.part("shifts", eta, T) / noise / square**2
-
-    low = high = 1.0
-    while ratio(high) > 1:
-        low, high = high, 2 * high
-    for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
-            break
-        low, high = (middle, high) if ratio(middle) > 1 else (low, middle)
-    return high
+def _above(parts: _Bound, square: float, T: int) -> bool:
+    """Whether the best unconstrained p^2 at eta = 1/L, which falls with T, is above this value."""
+    return parts.part("shifts", parts.most, T) / parts.part("noise", parts.most, T) / square**2 > 1
 
 
 def _not_moving(parts: _Bound) -> float:

@@ -9,7 +9,6 @@ from dpfl_theory.algorithms import algorithms
 from dpfl_theory.algorithms.user_files import from_handle, handle
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned
-from dpfl_theory.recommend.tuned.described import Described
 from dpfl_theory.recommend.tuned.record_level import RecordLevel
 
 __all__ = ["Axis", "Budget", "Tuned", "tuned"]
@@ -24,13 +23,13 @@ def tuned() -> dict[str, type[Tuned]]:
     return {name: space(one) for name, one in algorithms().items() if one.protects and one.mechanism}  # type: ignore[arg-type]
 
 
-def _restored(algorithm: str, problem: Problem, budget: Budget) -> Described:
+def _restored(algorithm: str, problem: Problem, budget: Budget) -> Tuned:
     """A search space that was sent to another process."""
     return space(from_handle(algorithm))(problem, budget)  # type: ignore[arg-type]
 
 
 @cache
-def space(kind: Any) -> type[Described]:
+def space(kind: Any) -> type[Tuned]:
     """The search space of an algorithm."""
     threshold = kind.parameters.get("threshold")
     described = {
@@ -39,4 +38,4 @@ def space(kind: Any) -> type[Described]:
     described["__reduce__"] = lambda self: (_restored, (handle(kind), self.problem, self.budget))
     described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
     described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
-    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Described,), described)
+    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Tuned,), described)

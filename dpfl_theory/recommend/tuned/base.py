@@ -7,7 +7,6 @@ gradient length at the start for thresholds, for normalised steps the distance t
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -15,14 +14,16 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from dpfl_theory.core.algorithm import Algorithm, Setting
+from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
-from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent
+from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent, get
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.scales import Scales
-from dpfl_theory.simulation.base import Algorithm
+from dpfl_theory.simulation.batched import Simulation
 from dpfl_theory.simulation.cohort import Cohort
 
-__all__ = ["Axis", "Budget", "Tuned", "least_multiplier", "rounds_up_to", "spread"]
+__all__ = ["Axis", "Budget", "Tuned", "Values", "least_multiplier", "rounds_up_to"]
 
 Values = Mapping[str, float]
 
@@ -71,15 +72,6 @@ def rounds_up_to(most: int) -> tuple[int, ...]:
     return tuple(sorted({k for k in found if k < most} | {most}))
 
 
-def spread(low: float, high: float, count: int) -> tuple[float, ...]:
-    """Numbers from low to high, evenly spaced on a logarithmic scale.
-
-    >>> [round(x, 3) for x in spread(0.01, 1.0, 3)]
-    [0.01, 0.1, 1.0]
-    """
-    return tuple(float(x) for x in np.geomspace(low, high, count))
-
-
 @dataclass(frozen=True)
 class Budget:
     """The budget, which is the same for all algorithms.
@@ -99,44 +91,37 @@ class Budget:
     sampling: str | None = None
 
 
-class Tuned(ABC):
-    """An algorithm on a problem, within a budget, with free hyper-parameters.
+class Tuned:
+    """A described algorithm on a problem, within a budget, with free hyper-parameters.
 
-    ``values`` of a point are plain numbers under the names of the axes (relative to the problem's scales);
-    ``hyperparameters`` are the absolute ones under the algorithm's own names.
+    ``values`` of a point are plain numbers under the names of the axes, which are the parameters' attributes (relative
+    to the problem's scales); ``hyperparameters`` are the absolute ones under the algorithm's own symbols.
+
+    Raises InputError where no accountant certifies the algorithm for the budget's relation, view and sampling.
     """
 
+    kind: ClassVar[type[Algorithm]]
     name: ClassVar[str]
     title: ClassVar[str]
     source: ClassVar[str]
-    protects: ClassVar[str] = "client"
-    """The unit of privacy: "client" or "record"."""
-    noise: ClassVar[str] = "sigma"
-    """The hyper-parameter that is the noise."""
-    relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace")
-    """The neighbouring relations of its accounting, the default first."""
-    samplings: ClassVar[tuple[str, ...]] = ()
-    """The ways in which it may draw cohorts, its own way first; none where all clients take part."""
-    vectors: ClassVar[int] = 1
-    """The number of vectors that a client sends in a communication round."""
-    threshold: ClassVar[str | None] = None
-    """The hyper-parameter beyond which messages are clipped, None where they are bounded in another way."""
+    protects: ClassVar[str]
+    relations: ClassVar[tuple[str, ...]]
+    samplings: ClassVar[tuple[str, ...]]
+    vectors: ClassVar[int]
+    noise: ClassVar[str]
+    """The symbol of the noise."""
+    threshold: ClassVar[str | None]
+    """The symbol of the length beyond which messages are clipped, None where they are bounded in another way."""
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if budget.rounds < self.vectors:
             raise InputError(f"`rounds` is {budget.rounds}: {self.name} sends {self.vectors} vectors in a round")
-        self.problem = problem
-        self.budget = budget
-        self.scales = Scales(problem)
+        self.problem, self.budget, self.scales = problem, budget, Scales(problem)
+        self._refuse_uncertified()
 
     def content(self) -> dict[str, Any]:
         """Its content, for the keys of a store."""
         return {"algorithm": self.name, "problem": self.problem, "budget": self.budget}
-
-    @property
-    def usual_relation(self) -> str:
-        """The relation if none is requested."""
-        return self.relations[0]
 
     @property
     def slope(self) -> float:
@@ -148,15 +133,10 @@ class Tuned(ABC):
         """L, the largest of the clients' smoothness constants [F/X^2]."""
         return self.scales.L
 
-    @cached_property
-    def axes(self) -> tuple[Axis, ...]:
-        """The axes of the free hyper-parameters."""
-        return tuple(self.free())
-
     @property
     def relation(self) -> str:
         """The neighbouring relation of the protected data."""
-        return self.budget.relation or self.usual_relation
+        return self.budget.relation or self.relations[0]
 
     @property
     def participation(self) -> str:
@@ -170,15 +150,14 @@ class Tuned(ABC):
             if sampling not in (None, "full"):
                 raise InputError(f"`sampling` is {sampling}, but all clients take part: also give a `cohort` below {n}")
             return Cohort()
-        kind = sampling or (self.samplings[0] if self.samplings else "full")
+        kind = sampling or self.kind.sampling()
         if kind not in self.samplings:
             having = f"it has {' and '.join(self.samplings)}" if self.samplings else "all clients take part in a round"
             message = f"`cohort` is {size:g} of {n}" + ("" if sampling is None else f" and `sampling` {sampling}")
             raise InputError(f"{message}: no accountant certifies {self.name} for that, {having}")
         return Cohort(kind, size)
 
-    def certifiable(self) -> None:
-        """Raise InputError where no accountant certifies the algorithm for the relation, the view and the sampling."""
+    def _refuse_uncertified(self) -> None:
         if self.relation not in self.relations:
             raise InputError(
                 f"`relation` is {self.relation}: no accountant certifies {self.name} for that, it has "
@@ -197,29 +176,79 @@ class Tuned(ABC):
         """The number of communication rounds that the budget of vectors allows."""
         return self.budget.rounds // self.vectors
 
-    @abstractmethod
+    @property
+    def searched(self) -> dict[str, Parameter]:
+        """The parameters that have axes, by attribute."""
+        return {name: p for name, p in self.kind.without_noise().items() if p.search is not None}
+
+    @cached_property
+    def axes(self) -> tuple[Axis, ...]:
+        """The axes of the free hyper-parameters."""
+        return tuple(self.free())
+
     def free(self) -> Sequence[Axis]:
         """The axes; ``rounds`` is one of them."""
+        axes = {n: Axis(n, p.search.values, p.search.between, p.shared) for n, p in self.searched.items() if p.search}
+        shared = [axis for axis in axes.values() if axis.shared]
+        own = [axis for axis in axes.values() if not axis.shared]
+        return (*shared, Axis("rounds", rounds_up_to(self.most_rounds), between=False), *own)
 
-    @abstractmethod
-    def mechanism(self, values: Values) -> Mechanism:
-        """The releases of a run with these values, with a free noise multiplier."""
+    def run(self, values: Values) -> Algorithm:
+        """The algorithm with these values, without its noise."""
+        run = self.kind()
+        for name, parameter in self.kind.without_noise().items():
+            multiple = values.get(name, parameter.default if parameter.search is None else None)
+            if multiple is not None:
+                setattr(run, name, parameter.value(run, self.scales, multiple))
+        return run
 
-    @abstractmethod
-    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
-        """The algorithm's own hyper-parameters, including the noise."""
+    @property
+    def cohort(self) -> Cohort:
+        """How clients are drawn."""
+        drawn = self.draws()
+        if drawn.scheme in ("fixed", "with-replacement") and drawn.size != int(drawn.size or 0):
+            raise InputError(f"`cohort` is {drawn.size:g}: {self.name} needs a whole number of clients in a round")
+        return drawn
 
-    @abstractmethod
-    def placed(self, hyperparameters: Values) -> dict[str, float]:
-        """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""
-
-    @abstractmethod
-    def algorithm(self, replicates: Mapping[str, Any]) -> Algorithm:
-        """The algorithm with hyper-parameters by replicate; shared ones are numbers."""
+    def setting(self, rounds: int) -> Setting:
+        """Where a run of this many rounds takes place."""
+        drawn = self.cohort
+        size = None if drawn.scheme == "full" else drawn.size
+        return Setting(self.problem.n, size, drawn.scheme, self.relation, self.budget.view, rounds)
 
     def iterations(self, values: Values) -> int:
         """The number of simulated rounds of a run."""
-        return int(values["rounds"])
+        return round(values["rounds"] / self.run(values).communications())
+
+    def mechanism(self, values: Values) -> Mechanism:
+        """The releases of a run with these values, with a free noise multiplier."""
+        found: Mechanism = get(self.name)(**self.run(values).releases(self.setting(self.iterations(values))))
+        return found
+
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        """The algorithm's own hyper-parameters, including the noise."""
+        run = self.run({name: values[name] for name in self.searched})
+        own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
+        bound = getattr(run, "threshold", None)
+        noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(1.0 if bound is None else bound)
+        return {**own, self.kind.rounds: self.iterations(values), **noise}
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""
+        run, found = self.kind(), {}
+        for name, parameter in self.searched.items():
+            value = hyperparameters[parameter.symbol]
+            setattr(run, name, value)
+            found[name] = parameter.multiple(run, self.scales, value)
+        return {**found, "rounds": hyperparameters[self.kind.rounds] * run.communications()}
+
+    def configured(self, replicates: Mapping[str, Any]) -> Algorithm:
+        """The algorithm with these hyper-parameters; those that replicates share are numbers."""
+        return self.kind.from_symbols(replicates)
+
+    def algorithm(self, replicates: Mapping[str, Any]) -> Simulation:
+        """The simulation with hyper-parameters by replicate; shared ones are numbers."""
+        return Simulation(self.configured(replicates).under(self.setting(1)), self.cohort)
 
     def values(self, point: Sequence[float] | Array) -> dict[str, float]:
         """The values at a point."""

@@ -19,14 +19,13 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, get
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.tuned.base import Axis, Budget, Values, least_multiplier
-from dpfl_theory.recommend.tuned.described import Described
+from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, least_multiplier
 from dpfl_theory.simulation.cohort import Cohort
 
 __all__ = ["RecordLevel"]
 
 
-class RecordLevel(Described):
+class RecordLevel(Tuned):
     """A record-level algorithm: K local steps on a share s of the records, and the requirements on their noise.
 
     Noise over share only falls as the share grows, and computation is not in the budget. So several steps are taken on

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfl_theory.statements.das2022._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
-__all__ = ["RUNS", "excess"]
+__all__ = ["RUNS", "SYMBOLS", "excess"]
 
 
 def excess(cohort: float, clients: float) -> float:
@@ -62,12 +63,10 @@ CLIPPED = RunSymbols(
             "dp-fedavg",
         ),
     ),
-    inputs={"cohort": "r", "rho": "rho"},
+    inputs=("cohort", "rho"),
     start=lambda one: {**dict.fromkeys(("eta", "beta", "C", "E"), 1), "rounds": one.most_rounds},
     most_rounds=8_000,
-    answers={"E": "local_steps"},
     hyperparameters=("eta", "beta", "C", "rounds", "E"),
-    choice={"local_steps": "E", "alpha": "alpha", "gamma": "gamma", "rounds": "K"},
     chosen=("eta", "E", "K"),
     left_open=lambda one: {"local_steps": 1, "alpha": 1.0},  # the shortest run that the theorem allows
 )

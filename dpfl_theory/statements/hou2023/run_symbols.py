@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfl_theory.statements.hou2023._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _constants(run: Run) -> dict[str, float]:
@@ -53,12 +54,10 @@ PRIVATE = RunSymbols(
             "dp-scaffnew",
         ),
     ),
-    inputs={"clip": "C", "epsilon": "epsilon", "delta": "delta", "constant": "v"},
+    inputs=("clip", "epsilon", "delta", "constant"),
     start=lambda one: {"eta": 1, "p": 1.0, "C": one.slope / one.smoothness, "iterations": one.most_rounds},
-    answers={"C": "clip"},
     hyperparameters=("eta", "p", "C", "iterations"),
-    choice={"eta": "eta", "p": "p", "iterations": "T"},
     chosen=("eta", "p", "T"),
 )
 
-RUNS = (PRIVATE, replace(PRIVATE, algorithm="scaffnew", noise=(), inputs={}))
+RUNS = (PRIVATE, replace(PRIVATE, algorithm="scaffnew", noise=(), inputs=()))

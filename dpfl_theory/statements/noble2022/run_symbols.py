@@ -6,9 +6,13 @@ import math
 from dataclasses import replace
 from typing import Any
 
+from dpfl_theory.statements.noble2022 import _utility
+from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
 from dpfl_theory.statements.run_symbols import RunSymbols, named
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
+
+SYMBOLS = {**privacy.SYMBOLS, **_utility.SYMBOLS}
 
 
 def _start(one: Any) -> dict[str, float]:
@@ -27,25 +31,17 @@ FEDAVG = RunSymbols(
         "l": lambda run: run.cohort / run.clients,
     },
     prescribing=("noble2022.theorem4.1.third-party",),
-    inputs={
-        **{"user_rate": "l", "record_rate": "s", "clip": "C"},
-        **{"epsilon": "epsilon", "delta": "delta", "constant": "u"},
-    },
+    inputs=("user_rate", "record_rate", "clip", "epsilon", "delta", "constant"),
     start=_start,
-    answers={"C": "clip", "K": "local_steps", "s": "record_rate"},
     hyperparameters=("eta_l", "eta_g", "rounds", "C", "K", "s"),
-    choice={"rounds": "T", "local_steps": "K"},
     chosen=("K", "T"),
-    choice_of="noble2022.theoremC.2.convex.repaired",  # its steps are the statement's own
     left_open=lambda one: {"local_steps": 1, "rounds": one.most_rounds},
 )
 
 SCAFFOLD = replace(
     FEDAVG,
     algorithm="dp-scaffold",
-    choice={"local_steps": "K", "eta_l": "eta_l", "eta_g": "eta_g", "rounds": "T"},
     chosen=("K", "T", "eta_l", "eta_g"),
-    choice_of="noble2022.theoremC.1.explicit",
     warm_round=True,
 )
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
+from dpfl_theory.statements.shulgin2025._symbols import SYMBOLS
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _constants(run: Run) -> dict[str, float]:
@@ -39,10 +40,9 @@ NORM_EC = RunSymbols(
             ranged_by="shulgin2025.noise.any-epsilon",
         ),
     ),
-    inputs={"epsilon": "epsilon", "delta": "delta", "constant": "v"},
+    inputs=("epsilon", "delta", "constant"),
     start=lambda one: {**dict.fromkeys(("gamma", "alpha", "beta"), 1.0), "rounds": one.most_rounds},
     hyperparameters=("gamma", "beta", "alpha", "rounds"),
-    choice={name: name for name in ("sigma", "beta", "gamma", "beta_0", "alpha")} | {"rounds": "rounds"},
     chosen=("gamma", "alpha", "beta", "K"),
     left_open=lambda one: {"alpha": one.slope / 10},  # a smoothing well below the first gradients
 )

@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
+from dpfl_theory.statements.zhang2021._symbols import SYMBOLS
 
-__all__ = ["RUNS"]
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _largest_epsilon(run: Run) -> float:
@@ -36,12 +37,10 @@ TWO_STEP_SIZES = RunSymbols(
             "sigma_of_one_message",
         ),
     ),
-    inputs={"cohort": "P", "epsilon": "epsilon", "delta": "delta"},
+    inputs=("cohort", "epsilon", "delta"),
     limits={"epsilon": _largest_epsilon},
     start=lambda one: {**dict.fromkeys(("eta_l", "eta_g", "c", "Q"), 1), "rounds": one.most_rounds},
-    answers={"Q": "local_steps"},
     hyperparameters=("eta_l", "eta_g", "c", "rounds", "Q"),
-    choice={"eta_l": "eta_l", "eta_g": "eta_g", "rounds": "T", "local_steps": "Q"},
     chosen=("eta_l", "eta_g", "Q", "T"),
     left_open=lambda one: {"local_steps": 1, "rounds": one.most_rounds},
 )

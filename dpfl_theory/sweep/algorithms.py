@@ -1,13 +1,16 @@
-"""The described algorithms in a configuration: keys, their ranges and usual values follow from the parameters."""
+"""Algorithms in a configuration: keys, their ranges and usual values follow from the descriptions' parameters."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
+import numpy as np
 from pydantic import create_model
 
+from dpfl_theory import algorithms as _algorithms
 from dpfl_theory.algorithms.user_files import from_handle, handle
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.parameter import Meaning, Parameter
@@ -16,22 +19,78 @@ from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
-from dpfl_theory.schemas.models import Count, NonNegative, Positive, Share, described_field
-from dpfl_theory.simulation.base import Algorithm as Simulation
-from dpfl_theory.sweep.algorithms.base import Among, Certified, Hyper, Privacy, Symbols, as_plain
+from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, Probability, Share, described_field
+from dpfl_theory.simulation import Cohort, Simulation
 
-__all__ = ["model"]
+__all__ = ["Certified", "Hyper", "Privacy", "algorithms"]
 
+Symbols = Mapping[str, float]
+"""Hyper-parameters by symbol."""
 TYPES: Mapping[str, Any] = {"positive": Positive, "nonnegative": NonNegative, "count": Count, "share": Share}
 
 
-class Described(Hyper):
-    """A described algorithm."""
+def algorithms() -> dict[str, type[Hyper]]:
+    """All described algorithms by name.
+
+    >>> sorted(algorithms())[:3]
+    ['dp-clip21', 'dp-fedavg', 'dp-fedavg-record']
+    """
+    return {name: _model(kind) for name, kind in _algorithms.algorithms().items()}  # type: ignore[arg-type]
+
+
+class Privacy(Model):
+    """The privacy budget, and the setting of the certified epsilon."""
+
+    epsilon: Positive | None = described_field(
+        "noise is the smallest certified for this epsilon; none without it", None
+    )
+    delta: Probability = described_field("delta of the certified epsilon", 1e-5)
+    relation: Literal["zero-out", "replace", "add-remove"] | None = described_field(
+        "neighbouring relation; zero-out for clients and replace for records without it", None
+    )
+    view: Literal["third-party", "server"] = described_field(
+        "the observer: sees the averages, or every message", "third-party"
+    )
+
+
+@dataclass(frozen=True)
+class Certified:
+    """The certified upper limit of a run's epsilon (None where none is finite, or there is no noise), and its
+    description."""
+
+    epsilon: float | None
+    text: str
+
+
+class Hyper(Model):
+    """An algorithm's hyper-parameters; missing ones get the usual values of the given problem."""
 
     kind: ClassVar[type[Algorithm]]
+    """The description."""
+    source: ClassVar[str]
+    shared: ClassVar[tuple[str, ...]] = ()
+    """The symbols of the hyper-parameters that all replicates of one run share."""
+    noise: ClassVar[str | None] = None
+    """The symbol of the noise, None where the algorithm adds none."""
+
+    name: str
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restored, (handle(self.kind), self.model_dump())
+
+    @property
+    def among(self) -> bool:
+        """Whether the clients of a round are sampled."""
+        return getattr(self, "cohort", None) is not None
+
+    def silent(self, privacy: Privacy) -> bool:
+        """Whether no noise is added."""
+        return self.noise is None or (not getattr(self, self.noise) and privacy.epsilon is None)
+
+    def draws(self, clients: int, dimension: int) -> float:
+        """The expected number of normal variates in a round."""
+        run = self.kind(**{p.symbol: getattr(self, p.symbol) for p in self.kind.parameters.values()})
+        return run.normals(clients) * dimension
 
     def hyperparameters(self, scales: Any) -> dict[str, float]:
         """All hyper-parameters but the noise."""
@@ -43,22 +102,22 @@ class Described(Hyper):
         return {p.symbol: getattr(run, name) for name, p in self.kind.parameters.items() if name in own}
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
-        return as_plain(self.hyperparameters(Scales(problem)))
+        """All hyper-parameters, including the noise."""
+        return _as_plain(self.hyperparameters(Scales(problem)))
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
-        from dpfl_theory.simulation import Cohort, Simulation
+        """The algorithm with these hyper-parameters, one number for each replicate where they are not shared."""
+        size: Any = getattr(self, "cohort", None)
+        drawn = None if size is None else Cohort(getattr(self, "sampling", None) or self.kind.sampling(), size)
+        return Simulation(self.kind.from_symbols(replicates), drawn or Cohort())
 
-        cohort = getattr(self, "drawn", lambda scheme: None)(self.kind.sampling())
-        return Simulation(self.kind.from_symbols(replicates), cohort or Cohort())
-
-    def draws(self, clients: int, dimension: int) -> float:
-        """The expected number of normal variates in a round."""
-        run = self.kind(**{p.symbol: getattr(self, p.symbol) for p in self.kind.parameters.values()})
-        return run.normals(clients) * dimension
+    def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
+        """The epsilon of a run with these hyper-parameters."""
+        return Certified(None, "no noise is added")
 
 
-class DescribedPrivate(Described):
-    """A described algorithm with noise."""
+class _Private(Hyper):
+    """An algorithm with noise."""
 
     def resolved(self, problem: Problem, rounds: int, privacy: Privacy) -> dict[str, float]:
         one = self.tuned(problem, rounds, privacy)
@@ -67,18 +126,17 @@ class DescribedPrivate(Described):
         unit, level = one.hyperparameters(values, 1.0)[one.noise], getattr(self, one.noise)
         if level is None:
             level = 0.0 if privacy.epsilon is None else one.multiplier(values) * unit
-        return as_plain({**found, one.noise: level})
+        return _as_plain({**found, one.noise: level})
 
     def build(self, problem: Problem, rounds: int, privacy: Privacy, replicates: Mapping[str, Any]) -> Simulation:
         return self.tuned(problem, rounds, privacy).algorithm(replicates)
 
     def tuned(self, problem: Problem, rounds: int, privacy: Privacy) -> Tuned:
         """The algorithm on the problem, within the budget."""
-        kind = tuned()[self.name]
         budget = Budget(
             1.0 if privacy.epsilon is None else privacy.epsilon,
             privacy.delta,
-            rounds=rounds * kind.vectors,
+            rounds=rounds * self.kind.vectors,
             relation=privacy.relation,
             view=privacy.view,
             cohort=getattr(self, "cohort", None),
@@ -101,6 +159,15 @@ class DescribedPrivate(Described):
         return Certified(high, text if high is not None else f"no finite {text}")
 
 
+class _Sampled(Hyper):
+    """An algorithm that may sample the clients of a round."""
+
+    cohort: Positive | None = described_field("clients in a round on average; all without it", None)
+    sampling: Literal["poisson", "fixed", "with-replacement"] | None = described_field(
+        "sampling scheme of the clients; by default the algorithm's own", None
+    )
+
+
 @lru_cache(maxsize=64)
 def _tuned(name: str, problem: Problem, budget: Budget) -> Tuned:
     return tuned()[name](problem, budget)
@@ -115,6 +182,11 @@ def _spent(one: Tuned, run: Mechanism, values: Symbols, level: float) -> float |
     if key not in _ACCOUNTS:
         _ACCOUNTS[key] = one.spent(values, level).high
     return _ACCOUNTS[key]
+
+
+def _as_plain(parameters: Symbols) -> dict[str, float]:
+    """Convert values to plain Python numbers."""
+    return {n: int(v) if isinstance(v, (int, np.integer)) else float(v) for n, v in parameters.items()}
 
 
 def _field(parameter: Parameter) -> tuple[Any, Any]:
@@ -134,13 +206,13 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
 
 def _restored(algorithm: str, values: Mapping[str, Any]) -> Hyper:
     """A table that was sent to another process."""
-    return model(from_handle(algorithm))(**values)  # type: ignore[arg-type]
+    return _model(from_handle(algorithm))(**values)  # type: ignore[arg-type]
 
 
 @cache
-def model(kind: Any) -> type[Hyper]:
+def _model(kind: Any) -> type[Hyper]:
     """The table of an algorithm in a configuration."""
-    bases = (DescribedPrivate if kind.protects else Described, *((Among,) if kind.samplings else ()))
+    bases = (*((_Private,) if kind.protects else ()), *((_Sampled,) if kind.samplings else ())) or (Hyper,)
     fields: dict[str, Any] = {"name": (Literal[kind.name], ...)}
     fields |= {p.symbol: _field(p) for p in kind.parameters.values()}
     made: Any = create_model(kind.__name__, __base__=bases, __doc__=kind.__doc__, **fields)

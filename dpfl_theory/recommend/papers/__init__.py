@@ -1,13 +1,11 @@
-"""The algorithms that hyper-parameters are recommended for, found by a scan of the modules, each with ``SETTINGS``."""
+"""The algorithms that hyper-parameters are recommended for by their papers' formulas, a module for each paper."""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from functools import cache
 
 from dpfl_theory.errors import unknown_name
-from dpfl_theory.recommend.base import Setting
+from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["get", "settings"]
 
@@ -19,12 +17,10 @@ def settings() -> dict[str, type[Setting]]:
     >>> "dp-norm-ec" in settings()
     True
     """
-    found: dict[str, type[Setting]] = {}
-    for module in pkgutil.iter_modules(__path__):
-        if not module.name.startswith("_"):
-            for kind in importlib.import_module(f"{__name__}.{module.name}").SETTINGS:
-                found[kind.name] = kind
-    return dict(sorted(found.items()))
+    from dpfl_theory.recommend.papers import das2022, hou2023, noble2022, shulgin2025, zhang2021
+
+    papers = (das2022, hou2023, noble2022, shulgin2025, zhang2021)
+    return {kind.name: kind for kind in sorted((k for p in papers for k in p.SETTINGS), key=lambda kind: kind.name)}
 
 
 def get(name: str) -> type[Setting]:
