@@ -20,7 +20,7 @@ def test_a_point_has_both_parts_below_their_bounds() -> None:
     setting = {**script.BASE["huber"], "rho": 0.2}
     point = script._measure(script._instance("huber", setting, 1), Context(device="cpu"))
     assert point["rounds"] > 100
-    for part in script.METHODS:
+    for part in script.ALGORITHMS:
         measured = point[part]
         assert measured["verdict"] in ("holds", "inconclusive")
         assert measured["low"] <= measured["lhs"]

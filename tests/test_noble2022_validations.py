@@ -76,9 +76,9 @@ def test_fedsgd_has_two_readings_with_ks_equal_to_1(helpers: Any, name: str, ste
     data = helpers.base.Data("synthetic", (0.0, 0.0), 10, 50)
     setting = helpers.base.Setting(data, 0.2, 0.2, 50, 4, 6.0, 1, 1)
     reported = helpers.base.algorithm(name, setting, 1.5).describe()
-    assert reported["local_steps"] == steps
+    assert reported["Q"] == steps
     assert reported["share"] == share
-    assert reported["local_step"] == pytest.approx(1.5 / (steps * share))
+    assert reported["eta_l"] == pytest.approx(1.5 / (steps * share))
     assert reported["noise_multiplier"] == 6.0
 
 

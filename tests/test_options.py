@@ -19,7 +19,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.console import as_options, option
 
 ROOT = Path(dpfl_theory.__file__).parent
-LIBRARY = [p for p in ROOT.rglob("*.py") if p.relative_to(ROOT).parts[0] not in ("cli", "console.py")]
+LIBRARY = [p for p in ROOT.rglob("*.py") if p.parent != ROOT / "cli" and p != ROOT / "runtime/console.py"]
 
 
 @functools.cache

@@ -164,7 +164,7 @@ def test_what_a_check_raises_is_evidence() -> None:
     assert (found["method"], found["check"]) == ("exact", "fails")
     assert (found["verdict"], found["expected"]) == ("inconclusive", "violated")
     assert "ArithmeticError: too small" in found["reason"]
-    assert found["reason"].startswith("InputError: ")
+    assert found["reason"].startswith("CheckError: ")
 
 
 def measured(stated: Statement, *extra: tuple[tuple[str, str], dict[str, Any]]) -> Power:

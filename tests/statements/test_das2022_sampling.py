@@ -53,7 +53,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
         ("outside", other, instance),
         ("lifted", lifted, instance),
     ):
-        check = Check("monte-carlo", name, lambda s, i: alpha_form_experiment(s, i, "normalise"), run)
+        check = Check("monte-carlo", name, lambda s, i: alpha_form_experiment(s, i, "dp-normfedavg"), run)
         found[name] = monte_carlo.run(of, check, Settings(seed=seed, alpha=1e-6, device="cpu"))
     assert {k: e.verdict for k, e in found.items()} == {
         "literal": "violated",

@@ -26,7 +26,7 @@ APART = corners.APART["two clients apart in one dimension"]
 
 
 def run_of(**changes: Any) -> Experiment:
-    return alpha_form_experiment(get("das2022.theorem4b.repaired"), {**APART, **changes}, "normalise")
+    return alpha_form_experiment(get("das2022.theorem4b.repaired"), {**APART, **changes}, "dp-normfedavg")
 
 
 def unmet(**changes: Any) -> str | None:
@@ -122,7 +122,7 @@ def test_a_single_replicate_dwarfs_the_others() -> None:
 @pytest.mark.parametrize("id_", ["das2022.theorem4b", "das2022.theorem4b.repaired", "das2022.eq5.repaired"])
 def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     statement = get(id_)
-    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "normalise"), APART)
+    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "dp-normfedavg"), APART)
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
     assert "is infinite: the bound says nothing about this run" in evidence.reason

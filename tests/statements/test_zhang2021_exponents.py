@@ -62,9 +62,9 @@ def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
 
 
 FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
-    "epsilon": lambda a, run, first: replace(a, sigma=first.algorithm.sigma),  # type: ignore[attr-defined]
-    "N": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["N"])),
-    "d": lambda a, run, first: replace(a, sigma=a.sigma * math.sqrt(run.values["d"])),
+    "epsilon": lambda a, run, first: a.with_values(sigma=first.algorithm.run.sigma),  # type: ignore[attr-defined]
+    "N": lambda a, run, first: a.with_values(sigma=a.run.sigma * math.sqrt(run.values["N"])),
+    "d": lambda a, run, first: a.with_values(sigma=a.run.sigma * math.sqrt(run.values["d"])),
 }
 
 
@@ -78,7 +78,7 @@ def test_the_fit_notices_noise_of_a_wrong_power(symbol: str) -> None:
 
 
 def test_the_fit_notices_noise_that_is_absent() -> None:
-    found = fitted(_rate.REGIMES[0], lambda a, run, first: replace(a, sigma=0.0))
+    found = fitted(_rate.REGIMES[0], lambda a, run, first: a.with_values(sigma=0.0))
     assert found["share_of_the_excess"] < 0.01
 
 

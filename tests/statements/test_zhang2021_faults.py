@@ -104,8 +104,8 @@ def test_a_wrong_algorithm_is_noticed(id_: str, name: str, fault: str) -> None:
     check = check_of(statement, name)
     experiment = check.make(statement)
     algorithm: Any = experiment.algorithm
-    change = {"global_step": 1e-12} if fault == "never moves" else {"sigma": 5 * algorithm.sigma}
-    faulty = replace(experiment, algorithm=replace(algorithm, **change))
+    change = {"global_step": 1e-12} if fault == "never moves" else {"sigma": 5 * algorithm.run.sigma}
+    faulty = replace(experiment, algorithm=algorithm.with_values(**change))
     evidence = monte_carlo.run(statement, replace(check, build=lambda *_: faulty), CPU)
     assert evidence.verdict == "violated", evidence.reason
 

@@ -68,7 +68,7 @@ STANDARD_SWEEPS: dict[str, dict[str, tuple[float, ...]]] = {
 LABELS = {"rho": r"$\rho$", "alpha": r"$\alpha$", "E": "$E$"}
 HETEROGENEITY = {"huber": "distance of the clients' optima", "logistic": "share of records sorted by label"}
 PROBLEMS = {"huber": "Huber regression", "logistic": "logistic, breast cancer"}
-METHODS = {"a": "clip", "b": "normalise"}
+ALGORITHMS = {"a": "dp-fedavg", "b": "dp-normfedavg"}
 
 
 def _problem(family: str, heterogeneity: float) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def compute(context: Context) -> dict[str, Any]:
             known[key] = _measure(_instance(family, setting, replicates, more), context)
         points.append({"problem": family, "sweep": name, "value": value, **known[key]})
         context.progress((number + 1) / len(cases))
-    verdicts = [p[part]["verdict"] for p in points for part in METHODS]
+    verdicts = [p[part]["verdict"] for p in points for part in ALGORITHMS]
     return {
         "configuration": {
             "base": {family: {name: _base(context, family, name) for name in sweeps[family]} for family in PROBLEMS},
@@ -152,21 +152,21 @@ def compute(context: Context) -> dict[str, Any]:
                 "paper": f"Theorem 4 ({part})",
                 "measured": _ratios(points, part),
             }
-            for part in METHODS
+            for part in ALGORITHMS
         ],
         "undecided": verdicts.count("inconclusive"),
     }
 
 
-def _experiment(bounding: str, statement: Statement, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
-    return alpha_form_experiment(statement, instance, bounding)
+def _experiment(name: str, statement: Statement, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
+    return alpha_form_experiment(statement, instance, name)
 
 
 def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:
     out: dict[str, Any] = {"rounds": instance["rounds"]}
-    for part, bounding in METHODS.items():
+    for part, name in ALGORITHMS.items():
         statement = get(f"das2022.theorem4{part}")
-        check = Check("monte-carlo", "sweep", partial(_experiment, bounding), instance)
+        check = Check("monte-carlo", "sweep", partial(_experiment, name), instance)
         evidence = monte_carlo.run(statement, check, Settings(seed=context.seed, alpha=1e-8, device=context.device))
         assert evidence.lhs is not None
         out[part] = {
