@@ -151,14 +151,14 @@ CLIPPED_STEPS = ("zhang2021.eq13", "zhang2021.eq16")
 def test_an_equality_by_simulation_notices_a_round_that_hardly_moves_or_overshoots(name: str, field: str) -> None:
     statement = get(name)
     checks = [c for c in statement.checks if c.method == "monte-carlo"]
-    concerned = [c for c in checks if getattr(c.make(statement).algorithm, field) is not None]
+    concerned = [c for c in checks if field in c.make(statement).algorithm.run.parameters]
     assert len(concerned) == 2
     for check in concerned:
         for factor in (1e-3, 1.5):
 
             def faulty(of: Statement, instance: Any, check: Check = check, factor: float = factor) -> Any:
                 found = check.make(of, instance)
-                wrong = replace(found.algorithm, **{field: factor * getattr(found.algorithm, field)})
+                wrong = found.algorithm.with_values(**{field: factor * getattr(found.algorithm.run, field)})
                 return replace(found, algorithm=wrong)
 
             evidence = monte_carlo.run(statement, replace(check, build=faulty), Settings(device="cpu"))
