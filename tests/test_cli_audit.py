@@ -12,7 +12,7 @@ from dpfl_theory.audit.registry import AUDITS
 from dpfl_theory.cli import main
 from dpfl_theory.privacy.mechanisms import get
 
-NAME = "FedAvg, clip, average"
+NAME = "dp-fedavg, server noise"
 
 
 def test_the_sound_code_is_consistent(capsys: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +42,7 @@ def test_a_claim_that_promises_too_much_is_refuted(
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["FedAvg, clip, avarage"], "did you mean 'FedAvg, clip, average'"),
+        (["dp-fedavg, server nois"], "did you mean 'dp-fedavg, server noise'"),
         ([NAME, "--replicates", "10"], "whole number of at least 1000"),
         ([NAME, "--replicates", "1e3.5"], "--replicates is"),
         ([NAME, "--delta", "0"], "must lie in (0, 1)"),

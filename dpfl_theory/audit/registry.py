@@ -189,23 +189,23 @@ _all = functools.partial(get("dp-fedavg"), clients=3, noise_multiplier=1.0)
 # variate. One round of ScaffNew is one of FedAvg for the third party. What is certified for clients' noise under
 # Poisson sampling and for fixed cohorts is not attained by canaries, whose other clients send nothing.
 AUDITS: dict[str, Audit] = {
-    "FedAvg, clip, average": _clip(1.0, server_noise=True),
-    "FedAvg, clip, client": _clip(1.0, 3, 0.8),
-    "FedAvg, clip, replace": _clip(1.0, 2, relation="replace", server_noise=True, canaries=_REPLACE),
-    "FedAvg, clip, 3 rounds": _clip(1.8, 3, rounds=3, server_noise=True, canaries=_LATE),
-    "FedAvg, normalise, average": _normalise(1.0, 2, 0.3, server_noise=True, canaries=_SHORT),
-    "FedAvg, normalise, client": _normalise(1.0, canaries=_SHORT),
-    "FedAvg, normalise, client, 2 rounds": _normalise(1.5, 1, 0.7, rounds=2, canaries=_LATE),
-    "FedAvg, clip, Poisson": _clip(1.0, cohort=_POISSON),
-    "FedAvg, clip, Poisson, 3 rounds": _clip(1.0, cohort=_POISSON, rounds=3),
-    "FedAvg, normalise, Poisson": _normalise(1.0, 3, cohort=_POISSON),
-    "FedAvg, clip, client, Poisson": _clip(1.0, cohort=_POISSON, server_noise=False),
-    "FedAvg, clip, fixed": _clip(1.0, cohort=_FIXED, server_noise=True),
-    "ScaffNew, third party": _scaffnew(1.0, 1.0, claim="dp-fedavg-two-sided", canaries=(_HARD,)),
-    "ScaffNew, server, coin": _scaffnew(
+    "dp-fedavg, server noise": _clip(1.0, server_noise=True),
+    "dp-fedavg, client noise": _clip(1.0, 3, 0.8),
+    "dp-fedavg, replace": _clip(1.0, 2, relation="replace", server_noise=True, canaries=_REPLACE),
+    "dp-fedavg, 3 rounds": _clip(1.8, 3, rounds=3, server_noise=True, canaries=_LATE),
+    "dp-normfedavg, server noise": _normalise(1.0, 2, 0.3, server_noise=True, canaries=_SHORT),
+    "dp-normfedavg, client noise": _normalise(1.0, canaries=_SHORT),
+    "dp-normfedavg, client noise, 2 rounds": _normalise(1.5, 1, 0.7, rounds=2, canaries=_LATE),
+    "dp-fedavg, Poisson": _clip(1.0, cohort=_POISSON),
+    "dp-fedavg, Poisson, 3 rounds": _clip(1.0, cohort=_POISSON, rounds=3),
+    "dp-normfedavg, Poisson": _normalise(1.0, 3, cohort=_POISSON),
+    "dp-fedavg, client noise, Poisson": _clip(1.0, cohort=_POISSON, server_noise=False),
+    "dp-fedavg, fixed": _clip(1.0, cohort=_FIXED, server_noise=True),
+    "dp-scaffnew, third party": _scaffnew(1.0, 1.0, claim="dp-fedavg-two-sided", canaries=(_HARD,)),
+    "dp-scaffnew, server, coin": _scaffnew(
         1.25, 0.5, relation="replace", rounds=3, canaries=({**_HARD, **_REPLACE[0]},), messages=scaffnew_messages
     ),
-    "ScaffNew, server, 2 rounds": _scaffnew(
+    "dp-scaffnew, server, 2 rounds": _scaffnew(
         1.0,
         1.0,
         relation="replace",
@@ -213,27 +213,27 @@ AUDITS: dict[str, Audit] = {
         canaries=(_HARD, {**_HARD, "timing": "late"}),
         messages=scaffnew_messages,
     ),
-    "TwoSidedFedAvg": _two_sided(1.0, 0.7, 2),
-    "TwoSidedFedAvg, 3 rounds": _two_sided(1.8, 1.0, 3, rounds=3, canaries=_LATE),
-    "TwoSidedFedAvg, fixed": _two_sided(1.0, 1.0, cohort=_FIXED),
-    "TwoSidedFedAvg, with replacement": _two_sided(1.0, 1.0, cohort=_DRAWS),
-    "TwoSidedFedAvg, records": _records("dp-fedavg-record"),
-    "FedAvg, models clipped": Audit(
+    "dp-fedavg-two-sided": _two_sided(1.0, 0.7, 2),
+    "dp-fedavg-two-sided, 3 rounds": _two_sided(1.8, 1.0, 3, rounds=3, canaries=_LATE),
+    "dp-fedavg-two-sided, fixed": _two_sided(1.0, 1.0, cohort=_FIXED),
+    "dp-fedavg-two-sided, with replacement": _two_sided(1.0, 1.0, cohort=_DRAWS),
+    "dp-fedavg-record": _records("dp-fedavg-record"),
+    "fedavg-model-clipping": Audit(
         Simulation(ModelClippedFedAvg(eta_l=0.5, Q=2, c=1.0, sigma=math.sqrt(1 / 3))), _all()
     ),
-    "DP-SGD, smoothed normalisation, Poisson": Audit(
+    "dp-norm-sgd, Poisson": Audit(
         Simulation(DPNormSGD(gamma=0.5, alpha=0.1, sigma=2 / 3), _POISSON),
         _all(cohort=1.5, sampling="poisson", noise="average", rounds=2),
     ),
-    "DP-SGD, records": _records("dp-sgd-record", claim="dp-fedavg-record"),
-    "EF21, Clip21, 2 rounds": described("dp-clip21", 1.5, {"gamma": 0.5, "tau": 1.0}, rounds=2),
-    "EF21, alpha-NormEC, 2 rounds": described(
+    "dp-sgd-record": _records("dp-sgd-record", claim="dp-fedavg-record"),
+    "dp-clip21, 2 rounds": described("dp-clip21", 1.5, {"gamma": 0.5, "tau": 1.0}, rounds=2),
+    "dp-norm-ec, 2 rounds": described(
         "dp-norm-ec",
         1.5,
         {"gamma": 0.5, "beta": 0.4, "alpha": 0.1},
         rounds=2,
         parts={"direction": ErrorFeedback.direction},  # a step of known length hides the estimate
     ),
-    "Scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
-    "Scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
+    "dp-scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
+    "dp-scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
 }

@@ -38,7 +38,7 @@ def audit(
     above what accountants certify refutes the code or the accountant, and the exit code is 1. For example:
 
     \b
-      dpfl-theory privacy audit "FedAvg, clip, average" --delta 1e-3
+      dpfl-theory privacy audit "dp-fedavg, server noise" --delta 1e-3
     """
     from dpfl_theory.audit.registry import AUDITS
 

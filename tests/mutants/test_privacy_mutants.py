@@ -23,11 +23,11 @@ DELTA_OF_SAMPLING, REPLICATES_OF_SAMPLING = 1e-2, 200_000  # harder to detect th
 
 BATCHED, COHORT, AVERAGING = "simulation.batched", "simulation.cohort", "algorithms.averaging"
 FEDAVG, SCAFFNEW = "algorithms.fedavg", "algorithms.scaffnew"
-CLIP, CLIENT, REPLACE = "FedAvg, clip, average", "FedAvg, clip, client", "FedAvg, clip, replace"
-ROUNDS, ROUNDS_CLIENT = "FedAvg, clip, 3 rounds", "FedAvg, normalise, client, 2 rounds"
-NORMALISE, NORMALISE_CLIENT = "FedAvg, normalise, average", "FedAvg, normalise, client"
-POISSON, POISSON_ROUNDS = "FedAvg, clip, Poisson", "FedAvg, clip, Poisson, 3 rounds"
-THIRD, COIN, SERVER = "ScaffNew, third party", "ScaffNew, server, coin", "ScaffNew, server, 2 rounds"
+CLIP, CLIENT, REPLACE = "dp-fedavg, server noise", "dp-fedavg, client noise", "dp-fedavg, replace"
+ROUNDS, ROUNDS_CLIENT = "dp-fedavg, 3 rounds", "dp-normfedavg, client noise, 2 rounds"
+NORMALISE, NORMALISE_CLIENT = "dp-normfedavg, server noise", "dp-normfedavg, client noise"
+POISSON, POISSON_ROUNDS = "dp-fedavg, Poisson", "dp-fedavg, Poisson, 3 rounds"
+THIRD, COIN, SERVER = "dp-scaffnew, third party", "dp-scaffnew, server, coin", "dp-scaffnew, server, 2 rounds"
 
 DRAWN, WHOSE = "deviation * (normals if for_each else normals[0])", "self._context.replicates, self._k, clients"
 BOUND, STRETCH = "o.clip(u, self.threshold)", "o.stretch(u, self.threshold)"
