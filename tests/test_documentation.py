@@ -170,7 +170,7 @@ def test_the_reference_has_what_examples_and_texts_import() -> None:
 
 
 def test_the_table_of_algorithm_classes_is_complete() -> None:
-    page = (DOCS / "reference" / "python" / "algorithms.md").read_text()
+    page = (DOCS / "reference" / "python" / "simulation.md").read_text()
     first_column = "".join(line.split("|")[1] for line in page.splitlines() if line.startswith("| `"))
     named = set(re.findall(r"`(\w+)`", first_column))
     assert named == {"Simulation", *(cls.__name__ for cls in written())}
