@@ -302,7 +302,7 @@ def test_every_check_of_a_planted_t_star_ends_in_a_verdict(fault: str, name: str
     if fault == "the logarithm squared":
         (least,) = (e for n, e in found.items() if n.endswith("much noise"))
         assert least.verdict == "not-applicable"
-        assert "T* = 0.459397 is below 1" in least.reason
+        assert "T = 0.459397 is below 1" in least.reason
     if name == "REPAIRED" and fault in ("the logarithm squared", "the rate squared"):
         assert found["little noise"].verdict == "violated"
 

@@ -47,7 +47,7 @@ def _root(square: int) -> int:
 
 
 def _normalised(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    return step_experiment(statement, instance, "normalise")
+    return step_experiment(statement, instance, "dp-normfedavg")
 
 
 _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6"]]]
