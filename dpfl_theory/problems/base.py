@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-__all__ = ["Array", "Certificate", "Constants", "Kernels", "LocalPhase", "Problem"]
+__all__ = ["Array", "Certificate", "Constants", "Kernels", "LocalPhase", "Problem", "no_records"]
 
 
 @dataclass(frozen=True)
@@ -236,3 +236,8 @@ class Problem(ABC):
             "mean_delta_star": float(np.mean(c.delta_i_star)) if c.w_star is not None else None,
             "certificates": {k: {"kind": v.kind, "error": v.error, "text": v.text} for k, v in c.certificates.items()},
         }
+
+
+def no_records(problem: Problem, what: str) -> InputError:
+    """The error of something that needs records, on a problem without them."""
+    return InputError(f"problem {problem.name!r} has no records: {what} needs a linear model, such as least-squares")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.errors import InputError
-from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.base import Problem, no_records
 
 __all__ = ["Scales", "slope_at_start"]
 
@@ -55,7 +54,7 @@ class Scales:
 
         data: Any = getattr(self.problem, "data", None)
         if data is None:
-            raise InputError(f"problem {self.problem.name!r} has no records: give a linear model")
+            raise no_records(self.problem, "the length of a record's gradient")
         loss = LOSS[data.loss]
         logits = np.zeros((len(data.y), data.classes) if loss.classwise else len(data.y))
         steep = np.linalg.norm(loss.slope(logits, data.y, data.threshold).reshape(len(data.y), -1), axis=1)

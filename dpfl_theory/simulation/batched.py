@@ -20,7 +20,7 @@ from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
 from dpfl_theory.kernels.tape.replay import small
-from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.simulation.base import Algorithm, Context, Round
 from dpfl_theory.simulation.cohort import Cohort
 from dpfl_theory.simulation.gradients import FullGradient, Gradient, RecordGradient
@@ -215,7 +215,7 @@ class BatchOperations:
         """The number of client i's records."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
-            raise InputError(f"problem {self._context.problem.name!r} has no records")
+            raise no_records(self._context.problem, "a number of records")
         if (sizes := np.diff(self._context.problem.data.offsets)).min() == sizes.max():  # type: ignore[attr-defined]
             return int(sizes[0])
         if isinstance(i, Chosen):

@@ -17,7 +17,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import GRADIENT, NOISE
-from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import PerReplicate, fits_replicates, noisy, positive, to_json
 
@@ -128,7 +128,7 @@ class RecordGradient(Gradient):
         super().validate(problem, replicates)
         data = getattr(problem, "data", None)
         if data is None:
-            raise InputError(f"problem {problem.name!r} has no records: record gradients need a linear model")
+            raise no_records(problem, "a gradient of records")
         least = int(np.diff(data.offsets).min())
         if self._count(least) < 1:
             need = f"at least 1/{least}"

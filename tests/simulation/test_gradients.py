@@ -215,7 +215,8 @@ def test_the_description_is_plain_data() -> None:
         ),
         (
             lambda: RecordGradient(0.5).validate(problem_of("dense"), 1),
-            "problem 'random quadratic, condition 10' has no records: record gradients need a linear model",
+            "problem 'random quadratic, condition 10' has no records: a gradient of records needs a linear model, such "
+            "as least-squares",
         ),
         (
             lambda: NoisyGradient([0.1, 0.2]).validate(problem_of("dense"), 3),

@@ -17,7 +17,7 @@ import numpy as np
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, get
-from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.tuned.base import Axis, Budget, Tuned, Values, least_multiplier
 from dpfl_theory.simulation.cohort import Cohort
@@ -34,7 +34,7 @@ class RecordLevel(Tuned):
 
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if not isinstance(problem, LinearModel):
-            raise InputError(f"problem {problem.name!r} has no records: {self.name} needs a linear model")
+            raise no_records(problem, self.name)
         if budget.cohort is not None and budget.cohort < 1:
             raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a client in each round")
         self.sizes = np.sort(np.diff(problem.data.offsets))
