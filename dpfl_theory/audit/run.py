@@ -92,7 +92,7 @@ def audit(
     Raises InputError for counts that are not whole, too few replicates, parameters outside their range, or a canary
     whose problems differ in size.
 
-    >>> from dpfl_theory.simulation.batched import Simulation
+    >>> from dpfl_theory.simulation import Simulation
     >>> from dpfl_theory.algorithms import get
     >>> from dpfl_theory.audit import canary
     >>> run = get("dp-fedavg")(eta=0.5, beta=0.5, E=1, C=1.0, sigma=1.0)  # 3 clients: noise multiplier 3

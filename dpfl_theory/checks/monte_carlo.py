@@ -34,8 +34,7 @@ from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.base import Array
-from dpfl_theory.simulation import Stream, simulate
-from dpfl_theory.simulation.batched import Simulation
+from dpfl_theory.simulation import Simulation, Stream, simulate
 from dpfl_theory.simulation.divergence import NEVER, divergence_text
 from dpfl_theory.simulation.observables import get
 

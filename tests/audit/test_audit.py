@@ -27,8 +27,7 @@ from dpfl_theory.kernels.cpu import CpuEngine
 from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.streams import NOISE
 from dpfl_theory.privacy.gaussian import gaussian_delta
-from dpfl_theory.simulation import Cohort
-from dpfl_theory.simulation.batched import Simulation
+from dpfl_theory.simulation import Cohort, Simulation
 
 # --- statistics ------------------------------------------------------------------------------------------------------
 

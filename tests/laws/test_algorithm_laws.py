@@ -50,10 +50,10 @@ from dpfl_theory.simulation import (
     Cohort,
     NoisyGradient,
     RecordGradient,
+    Simulation,
     WeightedAverage,
     simulate,
 )
-from dpfl_theory.simulation.batched import Simulation
 
 Unit = tuple[int, int]  # exponents of the objective's and the parameters' unit
 LENGTH, SLOPE, NUMBER = (0, 1), (1, -1), (0, 0)

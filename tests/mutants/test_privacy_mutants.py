@@ -21,7 +21,7 @@ FAMILY_ALPHA = 1e-5
 DELTA, REPLICATES = 1e-3, 50_000
 DELTA_OF_SAMPLING, REPLICATES_OF_SAMPLING = 1e-2, 200_000  # harder to detect than a lack of noise
 
-BATCHED, COHORT, AVERAGING = "simulation.batched", "simulation.cohort", "algorithms.averaging"
+OPERATIONS, COHORT, AVERAGING = "simulation.operations", "simulation.cohort", "algorithms.averaging"
 FEDAVG, SCAFFNEW = "algorithms.fedavg", "algorithms.scaffnew"
 CLIP, CLIENT, REPLACE = "dp-fedavg, server noise", "dp-fedavg, client noise", "dp-fedavg, replace"
 ROUNDS, ROUNDS_CLIENT = "dp-fedavg, 3 rounds", "dp-normfedavg, client noise, 2 rounds"
@@ -44,11 +44,11 @@ def each(drawn: str) -> str:
 
 
 COORDINATES: list[Fault] = [
-    ("noise on the first coordinate only", BATCHED, DRAWN, f"{DRAWN} * {FIRST}", CLIP),
-    ("no noise on the last coordinate", BATCHED, DRAWN, f"{DRAWN} * {NOT_LAST}", ROUNDS),
-    ("one noise for all coordinates", BATCHED, DRAWN, f"({DRAWN})[:, :1]", NORMALISE),
-    ("no noise on the last coordinate of messages", BATCHED, DRAWN, each(f"normals * {NOT_LAST}"), THIRD),
-    ("one noise for all coordinates of a message", BATCHED, DRAWN, each("normals[:, :, :1] + 0.0 * normals"), COIN),
+    ("noise on the first coordinate only", OPERATIONS, DRAWN, f"{DRAWN} * {FIRST}", CLIP),
+    ("no noise on the last coordinate", OPERATIONS, DRAWN, f"{DRAWN} * {NOT_LAST}", ROUNDS),
+    ("one noise for all coordinates", OPERATIONS, DRAWN, f"({DRAWN})[:, :1]", NORMALISE),
+    ("no noise on the last coordinate of messages", OPERATIONS, DRAWN, each(f"normals * {NOT_LAST}"), THIRD),
+    ("one noise for all coordinates of a message", OPERATIONS, DRAWN, each("normals[:, :, :1] + 0.0 * normals"), COIN),
 ]
 SENSITIVITY: list[Fault] = [
     ("clipped at 2C", FEDAVG, BOUND, "o.clip(u, 2.0 * self.threshold)", CLIP),
@@ -64,27 +64,27 @@ SENSITIVITY: list[Fault] = [
     ("clipping forgotten", SCAFFNEW, BOUND, "u", THIRD),
 ]
 NOISE: list[Fault] = [
-    ("noise forgotten", BATCHED, DRAWN, f"0.0 * {DRAWN}", POISSON),
-    ("noise forgotten in round 1", BATCHED, DRAWN, f"(self._k != 1) * {DRAWN}", ROUNDS),
-    ("noise in round 0 only", BATCHED, DRAWN, f"(self._k == 0) * {DRAWN}", POISSON_ROUNDS),
-    ("noise reused between rounds", BATCHED, WHOSE, "self._context.replicates, 0, clients", ROUNDS),
-    ("reused in pairs of rounds", BATCHED, WHOSE, "self._context.replicates, self._k // 2, clients", ROUNDS),
-    ("noise reused by clients", BATCHED, WHOSE, "self._context.replicates, 0, clients", ROUNDS_CLIENT),
+    ("noise forgotten", OPERATIONS, DRAWN, f"0.0 * {DRAWN}", POISSON),
+    ("noise forgotten in round 1", OPERATIONS, DRAWN, f"(self._k != 1) * {DRAWN}", ROUNDS),
+    ("noise in round 0 only", OPERATIONS, DRAWN, f"(self._k == 0) * {DRAWN}", POISSON_ROUNDS),
+    ("noise reused between rounds", OPERATIONS, WHOSE, "self._context.replicates, 0, clients", ROUNDS),
+    ("reused in pairs of rounds", OPERATIONS, WHOSE, "self._context.replicates, self._k // 2, clients", ROUNDS),
+    ("noise reused by clients", OPERATIONS, WHOSE, "self._context.replicates, 0, clients", ROUNDS_CLIENT),
     ("deviation too small by sqrt(r)", FEDAVG, ON_AVERAGE, f"{ON_AVERAGE} / o.expected**0.5", CLIP),
     ("clients' deviation without sqrt(r)", FEDAVG, ON_MESSAGE, "self.deviation(o)", CLIENT),
     ("and normalised", FEDAVG, ON_MESSAGE, "self.deviation(o)", NORMALISE_CLIENT),
     ("variance for deviation", FEDAVG, ON_AVERAGE, f"{ON_AVERAGE} ** 2", CLIP),
-    ("noise reused between clients", BATCHED, WHOSE, "self._context.replicates, self._k, 1", SERVER),
-    ("noise reused between clients, coin", BATCHED, WHOSE, "self._context.replicates, self._k, 1", COIN),
-    ("noise of messages reused between rounds", BATCHED, WHOSE, "self._context.replicates, 0, clients", SERVER),
+    ("noise reused between clients", OPERATIONS, WHOSE, "self._context.replicates, self._k, 1", SERVER),
+    ("noise reused between clients, coin", OPERATIONS, WHOSE, "self._context.replicates, self._k, 1", COIN),
+    ("noise of messages reused between rounds", OPERATIONS, WHOSE, "self._context.replicates, 0, clients", SERVER),
     (
         "noise of one client only",
-        BATCHED,
+        OPERATIONS,
         DRAWN,
         each(f"normals * {ONE}"),
         COIN,
     ),
-    ("noise of messages forgotten in round 1", BATCHED, DRAWN, f"(self._k != 1) * {DRAWN}", COIN),
+    ("noise of messages forgotten in round 1", OPERATIONS, DRAWN, f"(self._k != 1) * {DRAWN}", COIN),
     ("clients' deviation over sqrt(n)", SCAFFNEW, OWN, "o.gaussian(self.sigma / o.n**0.5, i)", THIRD),
 ]
 SAMPLING: list[Fault] = [

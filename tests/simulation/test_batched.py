@@ -25,9 +25,9 @@ from dpfl_theory.kernels.engine import Replicates
 from dpfl_theory.kernels.tape.replay import Player
 from dpfl_theory.problems import make
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.simulation import Cohort, FullGradient, Run, Schedule, Tabulated, simulate
+from dpfl_theory.simulation import Cohort, FullGradient, Run, Schedule, Simulation, Tabulated, simulate
 from dpfl_theory.simulation.base import Context
-from dpfl_theory.simulation.batched import BatchOperations, Simulation
+from dpfl_theory.simulation.operations import BatchOperations
 
 LOOP = sys.modules[simulate.__module__]
 PROBLEMS = {

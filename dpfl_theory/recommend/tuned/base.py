@@ -20,8 +20,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent, get
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.scales import Scales
-from dpfl_theory.simulation.batched import Simulation
-from dpfl_theory.simulation.cohort import Cohort
+from dpfl_theory.simulation import Cohort, Simulation
 
 __all__ = ["Axis", "Budget", "Tuned", "Values", "least_multiplier", "rounds_up_to"]
 
