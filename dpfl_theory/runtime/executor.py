@@ -31,7 +31,7 @@ _CLUSTER: ContextVar[Any] = ContextVar("_CLUSTER", default=None)
 def one_thread() -> Iterator[None]:
     """Use one thread for runs, and one for each call of the BLAS; restore the previous numbers at the end.
 
-    >>> from dpfl_theory.kernels import threads
+    >>> from dpfl_theory.runtime import threads
     >>> with one_thread():
     ...     threads.available()
     1
