@@ -156,9 +156,6 @@ class ModelClippedFedAvg(DPTwoSidedFedAvg):
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return y
 
-    def bound(self, o: Any, u: Any, updates: Any) -> Any:
-        return o.clip(u, self.threshold)
-
     def divisor(self, o: Any, members: Any) -> Any:
         return over_cohort(self, o, members)
 

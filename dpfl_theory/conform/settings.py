@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.conform.references import Reference, Values
 from dpfl_theory.conform.world import Records, World
-from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.core.parameter import KINDS, Parameter
 from dpfl_theory.errors import InputError, unknown_name
 
 __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
@@ -82,10 +82,9 @@ def settings(
 
 
 def _checked(parameter: Parameter, value: Any) -> float | int:
-    need = {"positive": "above 0", "nonnegative": "at least 0", "share": "in (0, 1]", "count": "a whole number above 0"}
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
     if not number or not parameter.fits(value):
-        raise InputError(f"{parameter.symbol} is {value!r}: give a number that is {need[parameter.kind]}")
+        raise InputError(f"{parameter.symbol} is {value!r}: give a number that is {KINDS[parameter.kind]}")
     return int(value) if parameter.kind == "count" else float(value)
 
 

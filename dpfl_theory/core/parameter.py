@@ -9,8 +9,14 @@ from typing import Any, get_type_hints
 
 __all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Meaning", "Parameter", "Range", "Scale", "meanings", "summary"]
 
-KINDS = ("positive", "nonnegative", "count", "share", "fraction")
-"""The values that a hyper-parameter may take: above 0, at least 0, whole and above 0, in (0, 1], or in [0, 1)."""
+KINDS = {
+    "positive": "above 0",
+    "nonnegative": "at least 0",
+    "count": "a whole number above 0",
+    "share": "in (0, 1]",
+    "fraction": "in [0, 1)",
+}
+"""The kinds of a hyper-parameter, and the values that each may take (`Parameter.fits`)."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.core.algorithm import Algorithm as Description
-from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.core.parameter import KINDS, Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
@@ -29,8 +29,6 @@ from dpfl_theory.simulation.hyperparameters import (
 from dpfl_theory.simulation.operations import BatchOperations, many
 
 __all__ = ["BatchState", "Simulation"]
-
-INTERVALS = {"share": "(0, 1]", "fraction": "[0, 1)"}
 
 
 @dataclass
@@ -193,4 +191,4 @@ def check_values(run: Description) -> None:
         elif p.kind == "nonnegative":
             positive(name, value, zero=True)
         elif not all(isinstance(v, (int, float)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
-            raise InputError(f"{name} is {value!r}: it must lie in {INTERVALS[p.kind]}")
+            raise InputError(f"{name} is {value!r}: it must lie {KINDS[p.kind]}")

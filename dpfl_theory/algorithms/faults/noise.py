@@ -91,7 +91,7 @@ NOISE = tuple(
             "change. Another cause is that noise for one message is added to the average, which needs 1/sqrt(r) of "
             "that",
             "noise",
-            deviation=lambda a, o, s: (o.expected**0.5) * a.deviation(o),
+            deviation=lambda a, o, s: o.expected**0.5 * a.deviation(o),
         ),
         noisy(
             "sqrt(r) too little noise",
@@ -104,20 +104,20 @@ NOISE = tuple(
             "sqrt(n) too much noise",
             "the noise is sqrt(n) times the algorithm's",
             "noise",
-            deviation=lambda a, o, s: (o.n**0.5) * a.deviation(o),
+            deviation=lambda a, o, s: o.n**0.5 * a.deviation(o),
         ),
         noisy(
             "sqrt(n) too little noise",
             "the noise is 1/sqrt(n) of the algorithm's",
             "noise",
             private=True,
-            deviation=lambda a, o, s: (o.n**-0.5) * a.deviation(o),
+            deviation=lambda a, o, s: o.n**-0.5 * a.deviation(o),
         ),
         noisy(
             "noise of the sum on the average",
             "noise that is meant for the sum of the messages is added to their average: this is r times too much",
             "noise",
-            deviation=lambda a, o, s: (o.expected) * a.deviation(o),
+            deviation=lambda a, o, s: o.expected * a.deviation(o),
         ),
         noisy(
             "noise divided by r twice",
@@ -173,14 +173,14 @@ NOISE = tuple(
             "divide by the square root of d",
             "noise",
             private=True,
-            deviation=lambda a, o, s: (o.d**-0.5) * a.deviation(o),
+            deviation=lambda a, o, s: o.d**-0.5 * a.deviation(o),
         ),
         noisy(
             "noise multiplied by the local step size",
             "the noise is multiplied by the local step size, but the sensitivity does not have this factor",
             "noise",
             private=True,
-            deviation=lambda a, o, s: (a.local_step) * a.deviation(o),
+            deviation=lambda a, o, s: a.local_step * a.deviation(o),
         ),
         noisy(
             "noise after the step size",
@@ -217,13 +217,13 @@ NOISE = tuple(
             "the noise is calibrated to C/r, but the declared neighbouring relation moves the average by 2C/r",
             "noise",
             private=True,
-            deviation=lambda a, o, s: (0.5) * a.deviation(o),
+            deviation=lambda a, o, s: 0.5 * a.deviation(o),
         ),
         noisy(
             "twice the sensitivity",
             "the noise is calibrated to 2C/r, but the declared neighbouring relation moves the average by C/r",
             "noise",
-            deviation=lambda a, o, s: (2.0) * a.deviation(o),
+            deviation=lambda a, o, s: 2.0 * a.deviation(o),
         ),
     )
     for one in both

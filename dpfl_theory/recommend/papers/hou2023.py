@@ -119,8 +119,8 @@ class Hou2023(Setting):
     def varied(self, name: str, value: float) -> Hou2023:
         if name != "clients":
             return super().varied(name, value)
-        alike = math.sqrt(value / self.clients)  # more clients like these: the stacked vectors are longer
-        norms = {n: alike * getattr(self, n) for n in ("distance", "gradient_norm_at_optimum")}
+        scale = math.sqrt(value / self.clients)  # more clients like these: the stacked vectors are longer
+        norms = {n: scale * getattr(self, n) for n in ("distance", "gradient_norm_at_optimum")}
         return replace(self, clients=int(value), **norms)
 
     def _reason(self, exact: float, total: float, start: float) -> str:
