@@ -44,8 +44,6 @@ class Source:
     def __post_init__(self) -> None:
         if self.provenance not in PROVENANCES:
             raise ValueError(f"the provenance {self.provenance!r} is unknown: choose one of {', '.join(PROVENANCES)}")
-        if (self.provenance == "restored") != bool(self.restoration):
-            raise ValueError("a restored formula, and no other, says from what it was restored: set restoration")
 
 
 @dataclass(frozen=True)
@@ -118,9 +116,9 @@ class Statement:
 
     id: str
     kind: str
-    title: str
     source: Source
-    text: str
+    title: str = ""
+    text: str = ""
     symbols: tuple[Symbol, ...] = ()
     expectations: tuple[Expected, ...] = ()
     hypotheses: tuple[Hypothesis, ...] = ()

@@ -1,7 +1,7 @@
 """The catalogue of statements, collected by a scan of the package.
 
 Each module of a paper's package, or of one of its chapters, holds ``STATEMENTS``, a tuple of `Statement`. No list has
-to be maintained.
+to be maintained. The statements' words are in Markdown files next to the modules (`dpfl_theory.statements.words`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from types import ModuleType
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.power import every
+from dpfl_theory.statements.words import documented, known_ids
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
 """The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
@@ -53,7 +53,7 @@ def _modules() -> dict[str, tuple[Statement, ModuleType]]:
                 for statement in getattr(module, "STATEMENTS", ()):
                     if statement.id in found:
                         raise RuntimeError(f"statement {statement.id} is defined twice")
-                    found[statement.id] = statement, module
+                    found[statement.id] = documented(statement), module
     return dict(sorted(found.items()))
 
 
@@ -82,15 +82,6 @@ def all_statements() -> tuple[Statement, ...]:
 def papers() -> tuple[str, ...]:
     """The papers that have statements."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
-
-
-def known_ids() -> tuple[str, ...]:
-    """The ids of all statements of the catalogue, read from the recorded power. It imports no statement, so it is fast.
-
-    >>> "das2022.theorem4a" in known_ids()
-    True
-    """
-    return tuple(every())
 
 
 def get(id_: str) -> Statement:

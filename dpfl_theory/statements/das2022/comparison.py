@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
@@ -18,7 +18,6 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
-from dpfl_theory.statements.das2022._causes import COMPARISON
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -109,12 +108,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
 CLOW: Statement = Statement(
     id="das2022.clow",
     kind="corollary",
-    title="Clipping at or below the shortest update is normalisation",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
-    text=(
-        r"If all updates are at least $C_\text{low}$ long, then clipping with threshold $C \le C_\text{low}$ sends "
-        "what normalisation with the same $C$ sends."
-    ),
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
     hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
@@ -193,26 +187,9 @@ def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 SECTION: Statement = Statement(
     id="das2022.section4.1",
     kind="corollary",
-    title="Normalisation is at least as good as clipping in the over-parameterised case",
     source=Source(
         das.PAPER,
         "Section 4.1, below (5); contribution (a) in Section 1; abstract",
-        note=(
-            "Section 4.1: 'we expect the convergence of normalization to be at least as good as that of clipping in "
-            r"private optimization', asymptotically, as $K$ grows by $\alpha$. Abstract: 'We theoretically show that "
-            "the resulting normalization-based private FL algorithm attains better convergence than its "
-            "clipping-based counterpart on convex objectives in over-parameterized settings'. Read as: under Theorem "
-            r"4's hypotheses and parameters, as $\alpha$ grows, with the same noise for both; $\alpha = 1$, 4 and 16 "
-            r"represent it. One $\alpha$ is no counterexample to an asymptotic claim. Take one Huber client with $L = "
-            r"G = E = 1$, $\rho = 0.02$ and $w_0 = 0.002$ in one dimension: normalisation has 6.7 times clipping's "
-            r"suboptimality at $\alpha = 1$, $K = 5$, but 0.5, 0.1 and 0.02 of it at $\alpha = 4$, 10 and 40, $K = 5 "
-            r"\alpha$"
-        ),
-    ),
-    text=(
-        r"In Theorem 4, where $f_i(w) \ge f_i(w^*)$ for all $i$, the left side of (5) is at least that of (4) because "
-        r"the weights GE/$\|u_i\|$ are at least 1; so, as $\alpha$ grows, normalisation's suboptimality is expected "
-        "to be at most clipping's."
     ),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
@@ -225,46 +202,15 @@ SECTION: Statement = Statement(
         *checks("monte-carlo", _both, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=COMPARISON,
-        grade="inference",
-        effect=Effect(
-            None,
-            "The paper's experiments are as it says: in Figure 2, redone on its own problems, normalisation is nowhere "
-            "worse; how often it loses on other problems is not known.",
-        ),
-        printed=(
-            "Since (4) and (5) have the same right side and the left side of (5) is the larger one, normalisation is "
-            "expected to converge at least as well as clipping when the clients share a minimiser."
-        ),
-        corrected=(
-            "The weights are at least 1, so that at the same iterates the left side of (5) is the larger one. The two "
-            "left sides belong to different runs, though, and equal upper bounds do not order the quantities that "
-            r"they bound: on some over-parameterised problems clipping is twice as good, at $\alpha = 1$, 4 and 16."
-        ),
-        counterexample=(
-            "$n = 2$, $d = 2$, Huber clients $f_1 = h_1(w_1)$, $f_2 = h_{0.1}(-0.9 w_1 + 0.436 w_2)$ with common "
-            r"minimiser 0, $w_0 = (20, 50)$, $\rho = 0.1$, $\alpha = 1$, $E = 1$, $K = 1200$ ($\gamma = 0.11 L \|w_0 "
-            r"- w^*\|$): normalisation's suboptimality is 2.03 times clipping's, and also with $\alpha = 4$ and 16 "
-            r"$(K = 1200 \alpha)$; with $\rho = 0.3$ and $\gamma = L \|w_0 - w^*\|$, the best for the bounds, it is "
-            "1.13 times (standard errors below $1/100$)"
-        ),
-        repaired="das2022.section4.1.repaired",
-    ),
     uses=("das2022.eq4", "das2022.eq5"),
 )
 
 WEIGHTS: Statement = Statement(
     id="das2022.section4.1.repaired",
     kind="corollary",
-    title="In the over-parameterised case the left side of (5) is at least that of (4), at the same iterates",
     source=Source(
-        das.PAPER, "Section 4.1, below (5)", note=(r"derived: a consequence of the weights GE/$\|u_i\| \ge 1$")
-    ),
-    text=(
-        r"Where each $f_i$ is $G$-Lipschitz and $f_i(w) \ge f_i(w^*)$ for all $i$, the weights GE/$\|u_i\|$ are at "
-        "least 1. So at the iterates of one run the left side of (5) is at least that of (4). This says nothing about "
-        "two runs."
+        das.PAPER,
+        "Section 4.1, below (5)",
     ),
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),

@@ -72,17 +72,7 @@ _SETTINGS = {
 DEFINITION2: Statement = Statement(
     id="das2022.definition2",
     kind="definition",
-    title=r"The privacy ratio $\rho$",
-    source=Source(
-        das.PAPER,
-        "Definition 2, Section 2",
-        "1",
-        note=(r"$\rho < 1$ is assumed of $n$; $q$ is Theorem 3's constant, computed"),
-    ),
-    text=(
-        r"$\rho = \sqrt{q d \log(1/\delta)}/(n \varepsilon)$, which increases as $\varepsilon$ and $\delta$ decrease; "
-        r"$n$ is so large that $\rho < 1$."
-    ),
+    source=Source(das.PAPER, "Definition 2, Section 2", "1"),
     symbols=das.symbols("rho", "q", "d", "delta", "n", "epsilon"),
     relation="==",
     sides=_sides,

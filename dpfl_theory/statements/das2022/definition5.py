@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.check_inputs import GaussianClaim, Outcome
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
@@ -13,7 +13,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._causes import LARGE_EPSILON
 from dpfl_theory.statements.symbolic import equal
 
 _SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query $h$", (1, -1), "positive", r"\Delta_2")
@@ -120,25 +119,13 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
 
 
 _SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
-_NOTE = (
-    r"The checks compare the mechanism's exact $\delta$ (Balle, Wang 2018, Theorem 8) with the claimed one; the range "
-    "of the query has any dimension $p$"
-)
 
 _MILLS = "It decides Mills' ratio, by which the true delta grows with epsilon; the other checks decide that delta."
 
 DEFINITION5: Statement = Statement(
     id="das2022.definition5",
     kind="definition",
-    title="Gaussian mechanism",
-    source=Source(
-        das.PAPER, "Definition 5, Appendix A", note=(rf"printed without a restriction on $\varepsilon$. {_NOTE}")
-    ),
-    text=(
-        r"Noise of variance $2 \log(1.25/\delta) \Delta_2^2/\varepsilon^2$ on every coordinate of a query of l2 "
-        r"sensitivity $\Delta_2$ gives $(\varepsilon, \delta)$-differential privacy, for all $\varepsilon > 0$ and "
-        r"$\delta$ in (0, 1)."
-    ),
+    source=Source(das.PAPER, "Definition 5, Appendix A"),
     symbols=_SYMBOLS,
     sides=_sides,
     prescription=_prescription,
@@ -160,55 +147,12 @@ DEFINITION5: Statement = Statement(
         ),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=LARGE_EPSILON,
-        grade="inherited",
-        effect=Effect(
-            0.0,
-            r"The paper's noise comes from Theorem 3, so nothing changes; at its $\varepsilon$ (5 and 2) Definition "
-            "5's noise would be enough.",
-        ),
-        printed=(
-            r"Definition 5 gives $(\varepsilon, \delta)$-DP for noise variance $2 \log(1.25/\delta) "
-            r"\Delta_2^2/\varepsilon^2$, whatever $\varepsilon$ is."
-        ),
-        corrected=(
-            r"It does for $\varepsilon \le 1$, as its source states, and in fact for $\varepsilon \le 3.78$ whatever "
-            r"$\delta$ is; for every $\delta$ there is a larger $\varepsilon$ from which on it fails: 8.42 for "
-            r"$\delta = 10^{-5}$, 8.78 for $\delta = 10^{-6}$, 3.79 for $\delta = 0.9$."
-        ),
-        why="No printed result uses Definition 5: Theorem 3 cites [1].",
-        counterexample=(
-            r"$\varepsilon = 10$, $\delta = 10^{-5}$, $\Delta_2 = 1$: the variance is 0.2347, and the mechanism's "
-            r"true $\delta$ is 2.265e-5, more than twice what is claimed"
-        ),
-        repaired="das2022.definition5.repaired",
-    ),
-    typos=(
-        (
-            "Above (6), 'any measurable subset of outputs $R$ in $Y$': a set of outputs is a subset of $Y$, not an "
-            "element."
-        ),
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="das2022.definition5.repaired",
     kind="definition",
-    title=r"Gaussian mechanism, $\varepsilon \le 1$",
-    source=Source(
-        das.PAPER,
-        "Definition 5, Appendix A",
-        note=(
-            r"repaired: $0 < \varepsilon \le 1$. Proved for all $\delta$: by cells of $\delta$ above 1e-12, by a tail "
-            f"bound below 0.72. {_NOTE}"
-        ),
-    ),
-    text=(
-        r"Every coordinate of a query of l2 sensitivity $\Delta_2$ gets noise of variance $2 \log(1.25/\delta) "
-        r"\Delta_2^2/\varepsilon^2$. This gives $(\varepsilon, \delta)$-differential privacy, for all $0 < "
-        r"\varepsilon \le 1$ and $\delta$ in (0, 1)."
-    ),
+    source=Source(das.PAPER, "Definition 5, Appendix A"),
     symbols=_SYMBOLS,
     hypotheses=(
         Hypothesis(

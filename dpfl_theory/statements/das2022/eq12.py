@@ -7,13 +7,12 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Experiment, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Check, Experiment, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._experiments import step_experiment
 from dpfl_theory.statements.symbolic import equal
 
@@ -95,29 +94,6 @@ _SIZES = [2, 3, 4, 5, 6, 7, 8]
 FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
 
 
-COHORT_EFFECT = Effect(
-    (1 - 1000 / 5000) / 1000,
-    r"$\kappa = (1/r)(1 - r/n)$, the share by which the second moment exceeds its bound, at Appendix G's $r = 1000$ "
-    "of $n = 5000$ clients; $1/750$ at its 600 of 3000, and nothing at Appendix F's full participation.",
-)
-SURVIVORS = {
-    "das2022.theorem6.alpha": (
-        r"For $r \ge 1$ clients that join independently it is proved over all of its range $\eta L E \le 1/4$ in five "
-        "steps: see the cause. Its algebra checks are these steps."
-    ),
-    "das2022.theorem4a": (
-        r"For $r \ge 1$: no update is clipped, and the slack of unclipped clients (step 2 of the cause's proof) "
-        "outweighs the excess. For $r < 1$, which is not a number of clients, it can fail."
-    ),
-}
-_ASYMPTOTIC = (
-    r"Not affected: the missing term $(E/\alpha)(G^2/(2L)) \kappa \rho$ vanishes as $\alpha$ grows. The error there "
-    "is Section 4.1's $K$."
-)
-NOT_TOUCHED = {"das2022.eq5": _ASYMPTOTIC}
-"""(5), whose own erratum has another cause."""
-
-
 def instance(family: str, sampling: str, **more: Any) -> dict[str, Any]:
     return {"vectors": family, "sampling": sampling, "n": _SIZES, **({"seed": 1} if family == "drawn" else {}), **more}
 
@@ -125,18 +101,10 @@ def instance(family: str, sampling: str, **more: Any) -> dict[str, Any]:
 EQ12: Statement = Statement(
     id="das2022.eq12",
     kind="step",
-    title="Second moment of the sampled average",
     source=Source(
         das.PAPER,
         "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
         "12",
-        "for the cohorts of Algorithm 1, line 3: each client joins with probability $r/n$; the average divides by "
-        "$r$, not by $|S_k|$",
-    ),
-    reading=INDEPENDENT,
-    text=(
-        r"For all vectors $g_1, \dots, g_n$, $E\|(1/r) \sum_{i \in S_k} g_i\|^2 \le E[(1/r) \sum_{i \in S_k} "
-        r"\|g_i\|^2] = (1/n) \sum_i \|g_i\|^2$ ('by Fact 2')."
     ),
     symbols=das.symbols("r", "n"),
     expectations=das.expected("second_moment", "mean_square"),
@@ -177,59 +145,16 @@ EQ12: Statement = Statement(
     ),
     smoke=("independent sampling, half a client expected",),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed=(
-            r"(12): $E\|(1/r) \sum_{i \in S_k} g_i\|^2 \le E[(1/r) \sum_{i \in S_k} \|g_i\|^2] = (1/n) \sum_i "
-            r"\|g_i\|^2$, by Fact 2."
-        ),
-        corrected=(
-            r"$E\|(1/r) \sum_{i \in S_k} g_i\|^2 = (1/r)(1 - r/n) (1/n) \sum_i \|g_i\|^2 + \|(1/n) \sum_i g_i\|^2$, "
-            r"which is at most $(1 + (1 - r/n)/r) (1/n) \sum_i \|g_i\|^2$, with equality when all $g_i$ are equal: no "
-            "smaller factor is enough. As printed, it holds for exactly $r$ clients drawn without replacement "
-            "(das2022.eq12.fixed-size), and for full participation."
-        ),
-        why=(
-            r"Fact 2 gives $\|(1/r) \sum_{S_k} g_i\|^2 \le (|S_k|/r) (1/r) \sum_{S_k} \|g_i\|^2$, and $|S_k|/r$ is "
-            "taken to be 1; a cohort that is larger than $r$ has a longer update as well as more terms."
-        ),
-        counterexample=(
-            "$n = 2$, $r = 1$, $g_1 = g_2$ of norm 1: $|S_k|$ is 0, 1, 2 with probability $1/4$, $1/2$, $1/4$, so the "
-            "left side is $1/2 + 4/4 = 3/2$ and the right side is 1"
-        ),
-        repaired="das2022.eq12.repaired",
-        affects=(
-            "das2022.eq35",
-            "das2022.eq36",
-            "das2022.eq37",
-            "das2022.eq39",
-            "das2022.eq47",
-            "das2022.theorem4b",
-            "das2022.theorem6",
-            "das2022.theorem7",
-            "das2022.theorem7.alpha",
-        ),
-        survives={**SURVIVORS, **NOT_TOUCHED},
-    ),
     uses=("das2022.fact2",),
 )
 
 REPAIRED: Statement = Statement(
     id="das2022.eq12.repaired",
     kind="step",
-    title="Second moment of the sampled average, for independently sampled clients",
     source=Source(
         das.PAPER,
         "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
         "12",
-        "repaired: the factor $1 + (1 - r/n)/r$, which equal vectors attain; with exactly $r$ clients it is 1, as "
-        "printed",
-    ),
-    text=(
-        r"For all vectors and clients that join independently with probability $r/n$, $E\|(1/r) \sum_{i \in S_k} "
-        r"g_i\|^2 \le (1 + (1 - r/n)/r) (1/n) \sum_i \|g_i\|^2$."
     ),
     symbols=EQ12.symbols,
     expectations=EQ12.expectations,

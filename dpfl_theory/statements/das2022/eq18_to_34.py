@@ -167,10 +167,10 @@ _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 EQ18: Statement = Statement(
     id="das2022.eq18",
     kind="step",
-    title="A local phase comes nearer to $w^*$ by the square of its update",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "18", note="(16) is Lemma 8, (17) Fact 2; for every client $i$"),
-    text=(
-        r"If $f_i$ is convex and L-smooth and $\eta \le 1/(2L)$, then every client's local phase satisfies the bound."
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 1",
+        "18",
     ),
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("approach", "update_squared"),
@@ -187,19 +187,10 @@ EQ18: Statement = Statement(
 EQ22: Statement = Statement(
     id="das2022.eq22",
     kind="step",
-    title="Progress of a client whose update is clipped",
     source=Source(
         das.PAPER,
         f"{_WHERE}, case 1",
         "22",
-        note=(
-            r"worst cases are searched for at $\|u_i\| = C$: dividing by $C/\|u_i\| \le 1$ shows that no other is "
-            "worse"
-        ),
-    ),
-    text=(
-        r"If $f_i$ is convex and L-smooth, $\eta \le 1/(2L)$, $C \ge 4 E \sqrt{L \max_j \Delta_j^*}$ and $\|u_i\| > "
-        "C$, then $A_i$ satisfies the bound."
     ),
     symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
@@ -235,20 +226,10 @@ def _single_step(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
-    title="Progress of a clipped client, with a smaller threshold",
     source=Source(
         das.PAPER,
         f"{_WHERE}, case 1",
         "22",
-        note=(
-            r"derived: the worst case asks for $C \ge 2.514 E \sqrt{L \max \Delta}$ only, and one step $(E = 1)$ for "
-            "no less"
-        ),
-    ),
-    text=(
-        r"(22) holds with $C \ge (16 \sqrt{2}/9) E \sqrt{L \max_j \Delta_j^*} = 2.514 E \sqrt{L \max_j \Delta_j^*}$ "
-        r"in place of the factor 4. Proved for $E = 1$; for $E = 2$ to 6 the worst case was computed at $\eta L = "
-        "1/2$, $1/4$ and $1/16$."
     ),
     hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
     checks=(
@@ -267,10 +248,10 @@ EQ22_SHARPENED: Statement = replace(
 EQ23: Statement = Statement(
     id="das2022.eq23",
     kind="step",
-    title="Progress of a client whose update is not clipped, by its inner product",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "23", note=r"$f_i(w_k) - f_i^*$ is gap plus $\Delta_i$"),
-    text=(
-        r"If $f_i$ is convex and L-smooth and $\eta L \le 1$, then $A_i$ of an unclipped client satisfies the bound."
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 2",
+        "23",
     ),
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
@@ -287,11 +268,11 @@ EQ23: Statement = Statement(
 EQ31: Statement = Statement(
     id="das2022.eq31",
     kind="step",
-    title="Inner product of an update with $w_k - w^*$",
     source=Source(
-        das.PAPER, f"{_WHERE}, case 2", "31", note=(r"the right end of the display; the middle has $\sum \tau^2$")
+        das.PAPER,
+        f"{_WHERE}, case 2",
+        "31",
     ),
-    text=r"If $f_i$ is convex and L-smooth and $\eta L \le 1$, then $B_i$ of every client satisfies the bound.",
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("B", "E_gap"),
     hypotheses=_FULL,
@@ -308,11 +289,7 @@ EQ31: Statement = Statement(
 EQ32: Statement = Statement(
     id="das2022.eq32",
     kind="step",
-    title="Progress of a client whose update is not clipped",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
-    text=(
-        r"If $f_i$ is convex and L-smooth and $\eta \le 1/L$, then $A_i$ of an unclipped client satisfies the bound."
-    ),
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
@@ -328,11 +305,10 @@ EQ32: Statement = Statement(
 EQ34: Statement = Statement(
     id="das2022.eq34",
     kind="step",
-    title="Progress of a client, clipped or not",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "34", note=r"(33) with $C = \hat C E$"),
-    text=(
-        r"If $f_i$ is convex and L-smooth, $\eta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j \Delta_j^*}$, "
-        "then $A_i$ of every client satisfies the bound."
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, both cases",
+        "34",
     ),
     symbols=das.symbols(*_CLIENT, "C_hat", "Delta_max"),
     expectations=das.of_client(

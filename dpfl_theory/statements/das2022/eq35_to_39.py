@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Erratum, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _corner_instances as corners
@@ -16,10 +16,8 @@ from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem6
-from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
-from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, SURVIVORS
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
 from dpfl_theory.statements.symbolic import equal
 
@@ -142,13 +140,7 @@ _THRESHOLD = replace(
 EQ35: Statement = Statement(
     id="das2022.eq35",
     kind="step",
-    title="DP-FedAvg with clipping: one round",
-    source=Source(das.PAPER, _WHERE, "35", note="worst cases leave out the noise, which both sides have"),
-    reading=INDEPENDENT,
-    text=(
-        r"For convex, $L$-smooth $f_i$, $\eta = \beta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j "
-        r"\Delta_j^*}$, a round of Algorithm 1, option (i), with clients that join independently, satisfies the bound."
-    ),
+    source=Source(das.PAPER, _WHERE, "35"),
     symbols=(_NEXT, _DISTANCE, *das.symbols("E", "L", "C_hat", "eta", "K"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
@@ -180,29 +172,6 @@ EQ35: Statement = Statement(
         *rounds.near_threshold("independent"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed="(35) for Algorithm 1's cohorts, in which every client takes part with probability $r/n$.",
-        corrected=(
-            "It holds for cohorts of exactly $r$ clients (das2022.eq35.fixed-size) and for full participation. For "
-            r"independent clients it is proved up to $\eta L E = 6/25$ (das2022.eq35.repaired). Up to $\eta L E = "
-            "1/2$ it held in the worst cases that were computed: two and three different clients, and two thousand in "
-            "two groups of equal ones. It fails where many clients with updates just above $C$ have long local "
-            r"phases, for example $\eta L E = 1.8$ and 2. Theorem 6, first display, allows such phases: it has no "
-            "proof there for independent clients, although no run was found that breaks it."
-        ),
-        why=(r"Theorem 4 (a) and the second display of Theorem 6 have $\eta L E \le 1/4$, and survive for $r \ge 1$."),
-        counterexample=(
-            r"$n = 200$ clients with $f_i(w) = w^2/2$, $r = 1$, $w_k = 1$, $\eta L = 1/2$, $E = 4$, $C = 0.99 \|u\|$, "
-            r"no noise: $E\|w_{k+1}\|^2 = 0.862$, and (35) allows 0.837; with $\eta L = 9/20$ and $C = 0.9999 \|u\|$ "
-            "0.829 and 0.828"
-        ),
-        repaired="das2022.eq35.repaired",
-        affects=("das2022.eq36", "das2022.eq37", "das2022.eq39", "das2022.theorem6"),
-        survives=SURVIVORS,
-    ),
     uses=("das2022.eq34", "das2022.eq12"),
 )
 
@@ -215,14 +184,7 @@ _SHORT = Hypothesis(
 EQ35_REPAIRED: Statement = replace(
     EQ35,
     id="das2022.eq35.repaired",
-    title="DP-FedAvg with clipping: one round, short local phases",
-    source=Source(
-        das.PAPER,
-        _WHERE,
-        "35",
-        note=(rf"repaired: $\eta L E \le 6/25$ ($3/10$ for $E \ge 2$), $r \ge 1$; {independent.ARGUMENT}"),
-    ),
-    text=rf"{EQ35.text} Here $\eta L E \le 6/25$ ($3/10$ for $E \ge 2$) and $r \ge 1$.",
+    source=Source(das.PAPER, _WHERE, "35"),
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
     checks=(
         _IN_13,
@@ -246,28 +208,13 @@ EQ35_REPAIRED: Statement = replace(
         ),
     ),
     expected="holds",
-    erratum=None,
-    reading="",
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
 EQ36: Statement = Statement(
     id="das2022.eq36",
     kind="step",
-    title="DP-FedAvg with clipping: the rounds summed",
-    source=Source(
-        das.PAPER,
-        _WHERE,
-        "36",
-        note=(
-            "the sum over $k$ of (35), which fails for independent clients with long local phases: for these it is "
-            r"proved up to $\eta L E = 6/25$ ($3/10$ for $E \ge 2$), and beyond that only simulations support it"
-        ),
-    ),
-    text=(
-        r"For convex, $L$-smooth $f_i$, $\eta = \beta \le 1/(2L)$ and $\hat C = C/E \ge 4 \sqrt{L \max_j "
-        r"\Delta_j^*}$, $K$ rounds of Algorithm 1, option (i), satisfy the bound."
-    ),
+    source=Source(das.PAPER, _WHERE, "36"),
     symbols=(*_SYMBOLS, *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
@@ -280,21 +227,12 @@ EQ36: Statement = Statement(
         *runs("dp-fedavg", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
     ),
     uses=("das2022.eq35",),
-    typos=(
-        r"(7) gives $\zeta_k$ the law $N(0, \sigma^2 I)$. With independent clients its covariance is $|S_k|/r$ times "
-        r"that. (10) and (11) use only the mean of $\|\zeta_k\|^2$, which is $d \sigma^2$ in both cases.",
-    ),
 )
 
 EQ37: Statement = Statement(
     id="das2022.eq37",
     kind="step",
-    title="DP-FedAvg with clipping: the step size substituted",
-    source=Source(das.PAPER, _WHERE, "37", note=r"(38) is the same with the random round $\tilde k$"),
-    text=(
-        r"(36) with $\eta = (\gamma/(\hat C L E K)) n \varepsilon/\sqrt{q d \log(1/\delta)}$ and $K > (2 \gamma/(\hat "
-        r"C E)) n \varepsilon/\sqrt{q d \log(1/\delta)}$."
-    ),
+    source=Source(das.PAPER, _WHERE, "37"),
     symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
@@ -312,12 +250,7 @@ EQ37: Statement = Statement(
 EQ39: Statement = Statement(
     id="das2022.eq39",
     kind="step",
-    title="DP-FedAvg with clipping: the number of rounds substituted",
-    source=Source(das.PAPER, _WHERE, "39", note="before the two braces, which replace 1(.) by 1 and $1 + x$ by $3/2$"),
-    text=(
-        r"(38) with $K = (2 \alpha \gamma/(\hat C E)) n^2 \varepsilon^2/(q d \log(1/\delta))$, $\alpha \ge 1$ and $E "
-        r"\le (\alpha/2) n \varepsilon/\sqrt{q d \log(1/\delta)}$."
-    ),
+    source=Source(das.PAPER, _WHERE, "39"),
     symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),

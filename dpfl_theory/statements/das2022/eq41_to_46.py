@@ -109,11 +109,10 @@ _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 EQ41: Statement = Statement(
     id="das2022.eq41",
     kind="step",
-    title="Progress of a client whose update is shortened to C",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note=r"as (22), with $C = \hat C E$"),
-    text=(
-        r"If $f_i$ is convex and L-smooth, $\eta L \le 1/2$, $\hat C \ge 4 \sqrt{L \max_j \Delta_j^*}$ and $\|u_i\| > "
-        r"\hat C E$, then $A_i$ satisfies the bound."
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 1",
+        "41",
     ),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
@@ -131,12 +130,10 @@ EQ41: Statement = Statement(
 EQ41_SHARPENED: Statement = replace(
     EQ41,
     id="das2022.eq41.sharpened",
-    title="Progress of a client whose update is shortened to C, with a smaller threshold",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41", note=r"derived: (22) sharpened, with $C = \hat C E$"),
-    text=(
-        r"(41) holds with $\hat C \ge (16 \sqrt{2}/9) \sqrt{L \max_j \Delta_j^*} = 2.514 \sqrt{L \max_j \Delta_j^*}$ "
-        "in place of the factor 4. Proved for $E = 1$; for $E = 2$ to 6 worst cases were computed "
-        "(das2022.eq22.sharpened)."
+    source=Source(
+        das.PAPER,
+        f"{_WHERE}, case 1",
+        "41",
     ),
     hypotheses=EQ22_SHARPENED.hypotheses,
     checks=(
@@ -151,15 +148,10 @@ EQ41_SHARPENED: Statement = replace(
 EQ45: Statement = Statement(
     id="das2022.eq45",
     kind="step",
-    title="Progress of a client whose update is lengthened to C",
     source=Source(
         das.PAPER,
         f"{_WHERE}, case 2",
         "45",
-        note=r"$z_k^{(i)} = \hat C E/\|u_i\|$ is the weight in the expectations; worst cases are taken where it is 1",
-    ),
-    text=(
-        r"If $f_i$ is convex and L-smooth, $\eta L \le 1$ and $\|u_i\| \le \hat C E$, then $A_i$ satisfies the bound."
     ),
     symbols=_SYMBOLS,
     expectations=das.of_client(
@@ -175,24 +167,13 @@ EQ45: Statement = Statement(
         *_runs({**corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}, "not-applicable"),
     ),
     uses=("das2022.eq31",),
-    typos=(
-        r"(42) and (43) divide by $\|u_k^{(i)}\|$, and line 11 of Algorithm 1 too: norm's domain leaves out 0. Case 2 "
-        "includes $u_k^{(i)} = 0$. If $f_i$ is minimal on a set with an interior, as a squared hinge loss is, $w_k$ "
-        "lies in it with positive probability after every noisy round. Algorithm 1, option (ii), then defines no "
-        r"message, and the weight $C/\|u_k^{(i)}\|$ of Theorem 7 and of (3) has no value.",
-    ),
 )
 
 _OUTSIDE_46 = {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}
 EQ46: Statement = Statement(
     id="das2022.eq46",
     kind="step",
-    title="Progress of a client with a normalised update",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),
-    text=(
-        r"If $f_i$ is convex and L-smooth, $\eta L \le 1/2$ and $\hat C \ge 4 \sqrt{L \max_j \Delta_j^*}$, then $A_i$ "
-        "of every client satisfies the bound."
-    ),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client(
         "clipped_progress",

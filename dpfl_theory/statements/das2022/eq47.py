@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Erratum, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem7
-from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
 from dpfl_theory.statements.symbolic import equal
 
@@ -64,19 +62,7 @@ _OUTSIDE = {
 EQ47: Statement = Statement(
     id="das2022.eq47",
     kind="step",
-    title="DP-NormFedAvg: the rounds summed, at the prescribed step size",
-    source=Source(
-        das.PAPER,
-        "Appendix D.1, proof of Theorem 7, last display",
-        "47",
-        note=r"$\rho$ is written out; worst cases are of one round of (40) with (46), of which (47) is the sum",
-    ),
-    reading=INDEPENDENT,
-    text=(
-        r"Under the hypotheses of (46), $K > (2 \gamma/(\hat C E)) n \varepsilon/\sqrt{q d \log(1/\delta)}$ and $\eta "
-        r"= (\gamma/(\hat C L E K)) n \varepsilon/\sqrt{q d \log(1/\delta)}$, the iterate of a random round satisfies "
-        "the bound."
-    ),
+    source=Source(das.PAPER, "Appendix D.1, proof of Theorem 7, last display", "47"),
     symbols=(*das.symbols("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_symbols()),
     expectations=das.expected(
         "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
@@ -94,36 +80,7 @@ EQ47: Statement = Statement(
         *runs("dp-normfedavg", instances.GENERAL_INDEPENDENT, "violated", general_experiment),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed=(
-            "(47) follows from (46) for Algorithm 1's cohorts, where each client takes part with probability $r/n$."
-        ),
-        corrected=(
-            "It follows for cohorts of exactly $r$ clients (das2022.eq47.fixed-size) and for full participation; for "
-            "independent clients the share in the normalisation term grows by $(1/r)(1 - r/n)$."
-        ),
-        why="(40) takes over the step from (11) to (12).",
-        counterexample=(
-            r"one round of ten clients with $f_i(w) = w^2/2$ $(L = 1)$, $r = 1$, $E = 1$, $\eta L = 1/20$, $w_k = 1$, "
-            r"$C = 100$, no noise: each client that joins moves $w$ by 5, so that $E w_{k+1}^2 = (1 - 5)^2 + 25 \cdot "
-            "0.9 = 38.5$, and (40) with (46) allows 21.025; over 100 rounds, Theorem 7's counterexample breaks (47) "
-            "by a factor of 1.9"
-        ),
-        repaired="das2022.theorem7.repaired",
-        affects=("das2022.theorem7", "das2022.theorem7.alpha", "das2022.theorem4b"),
-        survives=NOT_TOUCHED,
-    ),
     uses=("das2022.eq46", "das2022.eq12"),
-    typos=(
-        r"After (47), '$K > \dots$ (so that $\eta L E \le 1/2$)': this $K$ gives $\eta L \le 1/2$, which is what the "
-        r"proof needs; $\eta L E \le 1/2$ would need $E$ times as many rounds.",
-        r"'following the same process' solves the recursion for the weighted gap by moving $E[z \Delta_i^*]$ to the "
-        "right. In every round (41) to (46) hold, and (40) with exactly $r$ clients, but where that mean is infinite "
-        "(das2022.theorem4b) so are both sides of (47).",
-    ),
 )
 
 STATEMENTS = (EQ47,)

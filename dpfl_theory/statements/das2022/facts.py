@@ -71,9 +71,7 @@ def _fact1_softer_quadratic(statement: Statement, _: Mapping[str, Any]) -> Outco
 FACT1 = Statement(
     id="das2022.fact1",
     kind="fact",
-    title="Gradient norm of a smooth function, by its suboptimality",
     source=Source(das.PAPER, "Fact 1, Appendix E"),
-    text="If $h$ is $L$-smooth (convex or not) with minimum $h^*$, then the bound holds everywhere.",
     symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS,),
     sides=_fact1_sides,
@@ -153,13 +151,7 @@ def _fact2_sides(s: Symbols) -> Sides:
 FACT2 = Statement(
     id="das2022.fact2",
     kind="fact",
-    title="Squared norm of a sum",
-    source=Source(
-        das.PAPER,
-        "Fact 2, Appendix E",
-        note=("equality exactly when all vectors are equal; $p = 1$ is an equality too"),
-    ),
-    text="For any $p > 1$ vectors the bound holds.",
+    source=Source(das.PAPER, "Fact 2, Appendix E"),
     symbols=(_SUM, _COUNT, _NORMS),
     sides=_fact2_sides,
     checks=(

@@ -13,7 +13,6 @@ from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
-from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 
 
@@ -22,15 +21,11 @@ def _read(id_: str, printed: Statement, uses: tuple[str, ...], checks: tuple[Che
     return replace(
         printed,
         id=id_,
-        title=f"{printed.title}, exactly $r$ clients",
-        reading=FIXED,
         reading_of=printed.id,
         hypotheses=(*printed.hypotheses, das.EXACT_COHORT),
         checks=checks,
         expected="holds",
-        erratum=None,
         uses=uses,
-        typos=(),
     )
 
 

@@ -7,14 +7,14 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Remark, Sides, Source, Statement, Symbols, Values, WorstCase, checks
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values, WorstCase, checks
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
+from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, step_size
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -109,25 +109,11 @@ def _lemma10_sides(s: Symbols) -> Sides:
 # the exact check does.
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
-_CONVEX = (
-    "Each $f_i$ is convex, as in all results of the paper: 'In comparison, our theoretical results are for convex "
-    "objectives' (Section 2), and Appendix E is called 'Lemmas used in the Proofs'."
-)
-_SMOOTH = (
-    "Each $f_i$ is $L$-smooth and nothing else, by Lemma 10's own words, where Lemma 8 says 'convex and L-smooth'."
-)
 
 LEMMA10: Statement = Statement(
     id="das2022.lemma10",
     kind="lemma",
-    title="Gradient norms along local steps",
-    source=Source(
-        das.PAPER,
-        "Lemma 10, Appendix E",
-        note=f"any step size is allowed; equality on $f_i(w) = L w^2/2$. {INTERPOLATION}",
-    ),
-    reading=_CONVEX,
-    text="If $f_i$ is $L$-smooth, then consecutive local gradients in Algorithm 1 satisfy the bound.",
+    source=Source(das.PAPER, "Lemma 10, Appendix E"),
     symbols=das.symbols("eta", "L"),
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     hypotheses=(das.CONVEX, das.SMOOTH),
@@ -139,24 +125,11 @@ LEMMA10: Statement = Statement(
         *runs("dp-fedavg", steps.SLACK_STEP, experiment=step_experiment),
         *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
     ),
-    remark=Remark(
-        "If $f_i$ were only $L$-smooth, as the lemma's own words have it, then it would fail at every step size. The "
-        r"reason is that (59), co-coercivity of the gradient, needs convexity. $f_i(w) = -w^2/2$ $(L = 1)$, $\eta_k = "
-        r"1$, $w = 1$: the gradients are -1 and then -2, and $4 \le 1 - (2 - 1) 1 = 0$ is false. Bounded from below: "
-        r"$f_i' = -w$ on $|w| \le 1$, $w - 2$ for $w > 1$, $w + 2$ for $w < -1$, from $w = 1/4$: the squared "
-        r"gradients are $1/16$ and then $1/4$, and $1/4 \le 1/16 - 1/16 = 0$ is false. Lemma 9 is right without "
-        "convexity. This is a remark and not an erratum, because Section 2 says 'our theoretical results are for "
-        "convex objectives' and no result uses Lemma 10.",
-        shown_by="das2022.lemma10.smooth-alone",
-    ),
-    typos=("'Convex' is missing: Lemma 8 says 'convex and L-smooth', Lemma 10, whose proof needs both, '$L$-smooth'.",),
 )
 
 SMOOTH_ALONE: Statement = replace(
     LEMMA10,
     id="das2022.lemma10.smooth-alone",
-    title="Gradient norms along local steps, $f_i$ only smooth",
-    reading=_SMOOTH,
     reading_of="das2022.lemma10",
     hypotheses=(das.SMOOTH,),
     checks=(
@@ -171,8 +144,6 @@ SMOOTH_ALONE: Statement = replace(
     ),
     smoke=("non-convex, eta L = 1",),
     expected="violated",
-    remark=None,
-    typos=(),
 )
 
 STATEMENTS = (LEMMA10, SMOOTH_ALONE)

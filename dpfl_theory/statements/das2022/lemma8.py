@@ -107,11 +107,7 @@ def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
 EQ51 = Statement(
     id="das2022.eq51",
     kind="step",
-    title="One local step moves towards $w^*$, up to the client's heterogeneity",
-    source=Source(
-        das.PAPER, "Appendix E, proof of Lemma 8", "51", note=("$w^*$ minimises $f$: for $f_i$ it is any point")
-    ),
-    text=r"If $f_i$ is convex and L-smooth and $\eta_k \le 1/(2L)$, then every local step satisfies the bound.",
+    source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=_eq51_sides,
@@ -131,12 +127,7 @@ EQ51 = Statement(
 LEMMA8: Statement = Statement(
     id="das2022.lemma8",
     kind="lemma",
-    title="A local phase moves towards $w^*$, up to the client's heterogeneity",
-    source=Source(das.PAPER, "Lemma 8, Appendix E", note="$w^*$ minimises $f$, not $f_i$: here it may be any point"),
-    text=(
-        r"If $f_i$ is convex and L-smooth and $\eta_k \le 1/(2L)$, then the local phase of Algorithm 1 satisfies the "
-        "bound."
-    ),
+    source=Source(das.PAPER, "Lemma 8, Appendix E"),
     symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),

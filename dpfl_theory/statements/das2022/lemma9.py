@@ -15,7 +15,7 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
 from dpfl_theory.statements.das2022._experiments import runs, step_experiment
 from dpfl_theory.statements.das2022._step_performance import outside
-from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
+from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, step_size
 from dpfl_theory.statements.symbolic import equal
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
@@ -95,23 +95,10 @@ def _eq57_sides(s: Symbols) -> Sides:
     )
 
 
-_LEMMA9_NOTE = (
-    r"the paper applies it to convex $f_i$ only, but states and proves it for all $L$-smooth $f_i$; at $\eta = 1/L$ "
-    r"the worst ratio found is $(\tau + 1)/(2 \tau^2)$ for convex and $(2 \tau + 1)/(3 \tau^2)$ for smooth $f_i$ "
-    r"$(\tau \le 4)$; it tends to 1 as $\eta$ tends to 0"
-)
-
 EQ57 = Statement(
     id="das2022.eq57",
     kind="step",
-    title="Local steps decrease $f_i$ by half their squared gradients",
-    source=Source(
-        das.PAPER,
-        "Appendix E, proof of Lemma 9",
-        "57",
-        note=f"the first inequality; the second drops a term that is not positive. {INTERPOLATION}",
-    ),
-    text=r"If $f_i$ is $L$-smooth (convex or not) and $\eta_k L \le 1$, then $t$ local steps satisfy the bound.",
+    source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=_eq57_sides,
@@ -129,16 +116,7 @@ EQ57 = Statement(
 LEMMA9: Statement = Statement(
     id="das2022.lemma9",
     kind="lemma",
-    title="How far local steps move, by the suboptimality of the start",
-    source=Source(
-        das.PAPER,
-        "Lemma 9, Appendix E",
-        note=(rf"{_LEMMA9_NOTE}; $f_i(w_k) - f_i^*$ is gap plus $\Delta_i$. {INTERPOLATION}"),
-    ),
-    text=(
-        r"If $f_i$ is $L$-smooth (convex or not) with minimum $f_i^*$ and $\eta_k \le 1/L$, then for all $\tau \ge 1$ "
-        r"the bound holds; thus $\|u_k^{(i)}\|^2 \le 2 L E^2 (f_i(w_k) - f_i^*)$."
-    ),
+    source=Source(das.PAPER, "Lemma 9, Appendix E"),
     symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),
     hypotheses=(das.SMOOTH, das.STEP),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Hypothesis, Remark, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core import Check, Experiment, Hypothesis, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -57,25 +57,9 @@ _SEVERAL = [[["10"], ["-1"]], [["3", "4"], ["-3", "-4"], ["0", "1"]], [["10", "0
 SNR: Statement = Statement(
     id="das2022.snr",
     kind="corollary",
-    title="The signal-to-noise ratio of normalisation is never below that of clipping",
     source=Source(
         das.PAPER,
         "Figure 3's caption; Section 3.1; contribution (a) in Section 1",
-        note=(
-            "Figure 3's caption, on Appendix F's runs: 'As per our discussion in Section 3.1, the SNR of "
-            r"normalization is never lower than that of clipping'. SNR $= \|(1/r) \sum g_i\|/\|(1/r) \sum \zeta_i\|$, "
-            "Appendix F; with the same noise it is a statement on the signals. Here both are taken at the same "
-            "iterate; Figure 3, with a run for each, is a validation. Section 3.1 and contribution (a) define the "
-            "signal as 'update norm', client by client, for which the sentence is true"
-        ),
-    ),
-    text=(
-        "With the same $C$ and the same noise, the sum of the cohort's normalised updates is at least as long as that "
-        "of the clipped updates: on Appendix F's problems, and for a single client's update everywhere."
-    ),
-    reading=(
-        "A caption is about its figure: the ratio of the sums is compared in Appendix F's setting, and elsewhere "
-        "that of one client's update, as Section 3.1 defines the signal."
     ),
     symbols=das.symbols("C", "E", "eta", "L"),
     expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
@@ -85,33 +69,11 @@ SNR: Statement = Statement(
         Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
         *(Check("monte-carlo", name, _normalised, i) for name, i in corners.APPENDIX_F_SIGNALS.items()),
     ),
-    remark=Remark(
-        "It is true of one client's message and held on Appendix F's problems. If it were read for the sums of any "
-        "cohort, it would fail: normalisation gives short updates the weight of long ones, and where they point "
-        "elsewhere the sum can be shorter, even zero. In one dimension with $C = 10$ and updates 10 and -1 the "
-        "clipped sum is 9, the normalised one 0.",
-        shown_by="das2022.snr.any-cohort",
-        repaired="das2022.snr.repaired",
-    ),
-    typos=(
-        "Section 1: 'client updates are never overwhelmed by the added noise'. Section 3.1 has the true version: as "
-        "updates become shorter the noise does not outgrow a normalised one. How long it is depends on $K$: the "
-        r"average's noise is $\sqrt{K} \rho$ times as long as a normalised update, in mean square. With Theorem 4's "
-        r"$K$ that is $\sqrt{2 \alpha \gamma/C}$, which grows without bound in Section 4.1's limit $\alpha \to "
-        r"\infty$; in Appendix F it is 2.4 for $q = 1$.",
-    ),
 )
 
 ANY_COHORT: Statement = replace(
     SNR,
-    typos=(),
     id="das2022.snr.any-cohort",
-    title="The signal-to-noise ratio of normalisation is never below that of clipping, whatever the updates",
-    text=(
-        "With the same $C$ and the same noise, the sum of any cohort's normalised updates is at least as long as that "
-        "of the clipped updates."
-    ),
-    reading="'never lower' is read for the ratio of the sums, for any cohort and any problem, beyond the figure.",
     reading_of="das2022.snr",
     universal=True,
     checks=(
@@ -120,19 +82,12 @@ ANY_COHORT: Statement = replace(
         *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in corners.CONFLICTING_SIGNALS.items()),
     ),
     expected="violated",
-    remark=None,
 )
 
 SNR_REPAIRED: Statement = replace(
     SNR,
-    typos=(),
     id="das2022.snr.repaired",
-    title="The signal-to-noise ratio of normalisation, for updates in one direction",
-    source=Source(das.PAPER, "Figure 3's caption; Section 3.1", note="derived: for one client, or one direction"),
-    text=(
-        "Take the same $C$, the same noise, and updates that are nonnegative multiples of one vector (a single "
-        "client, for example). Then the normalised sum is at least as long as the clipped one."
-    ),
+    source=Source(das.PAPER, "Figure 3's caption; Section 3.1"),
     hypotheses=(
         Hypothesis.custom(
             "one client, or updates in one direction",
@@ -148,9 +103,7 @@ SNR_REPAIRED: Statement = replace(
         *(Check("monte-carlo", name, _normalised, i) for name, i in corners.ONE_DIRECTION.items()),
         *checks("monte-carlo", _normalised, corners.CONFLICTING_SIGNALS, "not-applicable"),
     ),
-    reading="",
     universal=True,
-    remark=None,
 )
 
 STATEMENTS = (SNR, ANY_COHORT, SNR_REPAIRED)

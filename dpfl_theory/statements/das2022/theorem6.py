@@ -84,23 +84,7 @@ _STEP = "It decides the value of eta at the prescribed K; the first check decide
 GENERAL: Statement = Statement(
     id="das2022.theorem6",
     kind="theorem",
-    title="DP-FedAvg with clipping: convex and smooth, free $K$",
-    source=Source(
-        das.PAPER,
-        "Theorem 6, Appendix C, first display",
-        note=(
-            "the display writes $u_k$ and $w_k$ under the expectation; the text and (38) have the random round "
-            r"$\tilde k$ there. The proof's (35) fails for clients that join independently where local phases are "
-            r"long (das2022.eq35): for them this display is proved for $\eta L E \le 6/25$ ($3/10$ for $E \ge 2$; "
-            "das2022.eq35.repaired), and beyond that only the runs below support it; with exactly $r$ clients its "
-            "proof is complete"
-        ),
-    ),
-    text=(
-        r"Algorithm 1, option (i), with $\hat C = C/E \ge 4 \sqrt{L \max \Delta_j^*}$, $\beta = \eta = (\gamma/(\hat "
-        r"C L E K))/\rho$ and $K > (2 \gamma/(\hat C E))/\rho$ satisfies the bound for the iterate of a uniformly "
-        "random round."
-    ),
+    source=Source(das.PAPER, "Theorem 6, Appendix C, first display"),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
     hypotheses=das.FREE_K,
@@ -129,23 +113,7 @@ GENERAL: Statement = Statement(
 ALPHA: Statement = Statement(
     id="das2022.theorem6.alpha",
     kind="theorem",
-    title=r"DP-FedAvg with clipping: convex and smooth, $K$ by $\alpha$",
-    source=Source(
-        das.PAPER,
-        "Theorem 6, Appendix C, second display",
-        note=(
-            "the display writes $u_k$ and $w_k$ under the expectation; the text and (39) have the random round "
-            r"$\tilde k$ there. The proof uses (35), which needs exactly $r$ clients in each round. The bound is true "
-            r"for clients that join independently too, for all $r \ge 1$ and on the whole range $\eta L E = \rho E/(2 "
-            rf"\alpha) \le 1/4$: {independent.ARGUMENT} and $3 \eta L E C^2/16$ more, because this display counts the "
-            r"$\Delta_i$ of clipped clients. The algebra checks named 'independent clients' are that proof, step by "
-            "step"
-        ),
-    ),
-    text=(
-        r"Theorem 6 with $K = (2 \alpha \gamma/(\hat C E))/\rho^2$ and $E \le \alpha/(2 \rho)$, $\alpha \ge 1$, "
-        "satisfies the bound for the iterate of a uniformly random round."
-    ),
+    source=Source(das.PAPER, "Theorem 6, Appendix C, second display"),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
     expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
     hypotheses=das.K_BY_ALPHA,

@@ -6,17 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Erratum, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq41_to_46, theorem6
-from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._consistency import same_sides
 from dpfl_theory.statements.das2022._experiments import general_experiment, runs
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
-from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 
@@ -122,11 +120,6 @@ def _at_zero(printed: Statement) -> Check:
     return Check("algebra", "fixed cohorts give the printed form", build)
 
 
-EMPTY = (
-    r"{} is empty over more than one round where some $\Delta_i^* > 0$ and client $i$'s gradients vary along one "
-    r"direction only: $E[\hat C E/\|u_i\|]$ is then infinite, and the bound reads $-\infty \le \infty$ (see "
-    "das2022.theorem4b)."
-)
 _EXPECTATIONS = das.expected(
     "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
 )
@@ -135,18 +128,7 @@ _USES = ("das2022.eq47",)
 GENERAL: Statement = Statement(
     id="das2022.theorem7",
     kind="theorem",
-    title="DP-NormFedAvg: convex and smooth, free $K$",
-    source=Source(
-        das.PAPER,
-        "Theorem 7, Appendix D, first display",
-        note=r"the display writes $u_k$ under the expectation; (47) has the random round $\tilde k$ there",
-    ),
-    reading=INDEPENDENT,
-    text=(
-        r"Algorithm 1, option (ii), with $\hat C = C/E \ge 4 \sqrt{L \max \Delta_j^*}$, $\beta = \eta = (\gamma/(\hat "
-        r"C L E K))/\rho$ and $K > (2 \gamma/(\hat C E))/\rho$ satisfies the bound for the iterate of a uniformly "
-        "random round."
-    ),
+    source=Source(das.PAPER, "Theorem 7, Appendix D, first display"),
     symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=_EXPECTATIONS,
     hypotheses=(*das.FREE_K, FINITE),
@@ -166,35 +148,13 @@ GENERAL: Statement = Statement(
     ),
     smoke=("unequal clients, independent r = 1, eta L = 0.01",),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed=r"The normalisation term is $E$[unclipped share] $\gamma \hat C/(L K \rho)$.",
-        corrected=r"With independent clients the share must be increased by $\kappa = (1/r)(1 - r/n)$.",
-        counterexample=(
-            "$d = 1$, $n = 100$ Huber clients with common minimiser, one with threshold $c = 1$ and 99 with $c = "
-            r"10^{-5}$, $L = 1$, $\hat C = 1$, $E = 1$, $r = 1$, $\rho = 0.02$, $\eta L = 0.01$, $K = 100$: the left "
-            "side is about 1.9 times the right side"
-        ),
-        repaired="das2022.theorem7.repaired",
-        affects=("das2022.theorem7.alpha", "das2022.theorem4b"),
-        survives=NOT_TOUCHED,
-    ),
     uses=_USES,
-    typos=(EMPTY.format("Theorem 7"),),
 )
 
 ALPHA: Statement = Statement(
     id="das2022.theorem7.alpha",
     kind="theorem",
-    title=r"DP-NormFedAvg: convex and smooth, $K$ by $\alpha$",
-    source=Source(das.PAPER, "Theorem 7, Appendix D, second display", note="as the first display"),
-    reading=INDEPENDENT,
-    text=(
-        r"Theorem 7 with $K = (2 \alpha \gamma/(\hat C E))/\rho^2$ and $E \le \alpha/(2 \rho)$, $\alpha \ge 1$, "
-        "satisfies the bound for the iterate of a uniformly random round."
-    ),
+    source=Source(das.PAPER, "Theorem 7, Appendix D, second display"),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
     hypotheses=(*das.K_BY_ALPHA, FINITE),
@@ -210,26 +170,7 @@ ALPHA: Statement = Statement(
         *runs("dp-normfedavg", instances.ALPHA_INDEPENDENT, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLING,
-        grade="constant",
-        effect=COHORT_EFFECT,
-        printed=r"The normalisation term is $(E/\alpha)(\hat C^2/(2L)) \rho$.",
-        corrected=(
-            r"With independent clients it is $(E/\alpha)(\hat C^2/(2L))(1 + \kappa) \rho$ with $\kappa = (1/r)(1 - "
-            "r/n)$."
-        ),
-        counterexample=(
-            "$d = 1$, $n = 100$ Huber clients with common minimiser, one with threshold $c = 1$ and 99 with $c = "
-            r"10^{-5}$, $L = 1$, $\hat C = 1$, $E = 1$, $r = 1$, $\rho = 0.02$, $\alpha = 1$, $K = 100$: the left "
-            "side is about 1.9 times the right side"
-        ),
-        repaired="das2022.theorem7.alpha.repaired",
-        affects=("das2022.theorem4b",),
-        survives=NOT_TOUCHED,
-    ),
     uses=("das2022.theorem7",),
-    typos=(EMPTY.format("Its second form"),),
 )
 
 
@@ -245,21 +186,12 @@ def _repaired(
     return replace(
         printed,
         id=id_,
-        title=f"{printed.title} (repaired for independent sampling)",
-        source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
-        text=(
-            rf"{printed.text} Here $\kappa = (1/r)(1 - r/n)$ under independent sampling and 0 for cohorts of fixed "
-            "size."
-        ),
         symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,
         smoke=smoke,
         expected="holds",
-        erratum=None,
-        reading="",
         uses=uses,
-        typos=(),
     )
 
 

@@ -7,12 +7,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
-from dpfl_theory.statements.hou2023._causes import NOISE_IN_UPDATES
 from dpfl_theory.statements.hou2023._runs import Iterate, experiment, iterated, parts, quadratics, run_of
 from dpfl_theory.statements.symbolic import equal
 
@@ -117,22 +116,9 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
 INACTIVE: Statement = Statement(
     id="hou2023.clip-inactive",
     kind="corollary",
-    title="Clipping is only active for the first few rounds, under the noise that Lemma 1 prescribes",
     source=Source(
         hou.PAPER,
         "The remark after assumption (B), Section 2; Appendix C.1",
-        note=(
-            "'we show that as the algorithm converges, the norms of the updates decrease, and clipping is only active "
-            r"for the first few rounds'. Then $C > \|\hat x_{t+1}^{(i)} - x_t\|$ in all others. Read with Lemma 1's "
-            "noise, which Theorem 1 supposes. The checks compare a consequence: far into the run, and over rounds, "
-            "the mean square of messages is at most $C^2$. Assumption (B) itself, that clipping is never active, is "
-            "an assumption"
-        ),
-    ),
-    text=(
-        r"In Algorithm 2 with Lemma 1's noise, $C > \|\hat x_{t+1}^{(i)} - x_t\|$ for all clients $i$ and all but the "
-        "first few rounds, so that the mean squared length of what clients would send is at most $C^2$ there, and at "
-        "most $C^2$ over all rounds of a run that starts at $x^*$."
     ),
     symbols=hou.symbols("C"),
     expectations=(hou.MESSAGES,),
@@ -145,65 +131,15 @@ INACTIVE: Statement = Statement(
         *checks("monte-carlo", experiment, _QUIET),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=NOISE_IN_UPDATES,
-        grade="inference",
-        effect=Effect(
-            20.6,
-            r"$\sigma/C$ for each coordinate at $\varepsilon = 3.3$, $\delta = 10^{-5}$ and 100 communications, with "
-            r"$v = 4$ (the paper names no constant): $\sqrt{4 \cdot 100 \ln(10^5)}/3.3$. Networks and small "
-            "steps, as in "
-            "Appendix C.1, are not covered.",
-        ),
-        printed=(
-            "As the algorithm converges, the norms of the updates decrease, and clipping is only active for the "
-            "first few rounds."
-        ),
-        corrected=(
-            "With Gaussian noise no $C$ is certain to exceed every update of a run with a second iteration. Lemma 1 "
-            r"ties $\sigma$ to $C$, so that a larger $C$ brings larger updates: right after a communication the mean "
-            r"squared update exceeds $C^2$ itself once $d v p T \ln(1/\delta) p^2 (1 - 1/N) > \varepsilon^2$. With $v "
-            r"= 4$ and $\delta = 10^{-5}$, $N = 5$, $p = 1/100$, 100 communications and $d = 10^5$ that is any "
-            r"$\varepsilon$ below 191; the paper's are 0.5 to 3.3. That clipping changes little held in some of our "
-            r"own runs. On breast-cancer data, $C = \|x_0 - x^*\|$ and $\varepsilon = 500$, 1000, 3000, 10000, $E[f - "
-            "f^*]$ with clipping over that without is 1.000 to 1.005 in runs of five seeds (hou2023_figure12). At "
-            r"that $C$ and $\varepsilon = 10$ to 300 it is at most 2 (hou2023_observation4). With a quarter of that "
-            r"$C$ and $\varepsilon = 10$, it is 4.7 (4.5 to 5.0) for DP-FedAvg on quadratics. The repaired form is "
-            "for $p = 1$ only; for $p < 1$ a message adds up several local steps, and we give no bound."
-        ),
-        counterexample=(
-            r"$N = 2$, $d = 1$, $f_i(x) = x^2/2$, $x_0 = x^* = 0$, $\eta = 1$, $p = 1$, $v "
-            r"\ln(1/\delta)/\varepsilon^2 = 1$, $C = 1$. $T = 2$: the second update of each client is minus its first "
-            r"noise, of variance $\sigma^2 = 2 > C^2$, and exceeds $C$ with probability $2 \Phi(-1/\sqrt{2}) = 0.48$. "
-            "$T = 100$: without clipping each update but the first has variance $100 C^2$; with clipping in force "
-            "each from the second on exceeds $C$ with probability 0.92 or more"
-        ),
-        repaired="hou2023.clip-inactive.repaired",
-        survives={
-            "hou2023.theorem1": (
-                "Its bound (2) is an implication from assumption (B): it holds, and is checked, for runs without "
-                "clipping. The remark would add that clipped runs are near them."
-            ),
-            "hou2023.corollary1": "Not affected: it concerns only the bound (2), and fails for a reason of its own.",
-        },
-    ),
     uses=("hou2023.lemma1",),
-    typos=(
-        r"The remark after (B) refers to Observation 3, on $\varepsilon$. Observation 4 is the one on the clipping "
-        "threshold.",
-        "C.1 writes of gradient norms and gradient clipping. Updates are clipped, and Figure 11 shows updates.",
-    ),
 )
 
 REPAIRED: Statement = replace(
     INACTIVE,
     id="hou2023.clip-inactive.repaired",
-    title="How long updates are, by the Lyapunov function $(p = 1)$",
-    source=Source(hou.PAPER, "Assumption (B), Section 2", note=r"derived: for $p = 1$, by $\eta L \le 1$"),
-    text=(
-        r"For $p = 1$, without clipping, the mean squared update of an iteration is at most $(2/N) E \psi_t$: by "
-        r"Markov's inequality a given update exceeds $C$ with probability at most $(2/C^2) E \psi_t$, which is small "
-        "only where the noise term of Theorem 1 is small against $C^2$."
+    source=Source(
+        hou.PAPER,
+        "Assumption (B), Section 2",
     ),
     symbols=hou.symbols("N"),
     expectations=(hou.MESSAGES, hou.MEAN_PSI),
@@ -215,9 +151,7 @@ REPAIRED: Statement = replace(
         *checks("monte-carlo", experiment, _ALWAYS),
     ),
     expected="holds",
-    erratum=None,
     uses=(),
-    typos=(),
 )
 
 STATEMENTS = (INACTIVE, REPAIRED)

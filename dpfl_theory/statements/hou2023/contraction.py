@@ -147,15 +147,9 @@ def _checks() -> tuple[Check, ...]:
 CONTRACTION: Statement = Statement(
     id="hou2023.contraction",
     kind="step",
-    title=r"One iteration contracts $\psi$, up to the noise",
     source=Source(
         hou.PAPER,
         f"{WHERE}, last displays",
-        note=r"the display's first line ends in $2 p \sigma^2$, its second in $p N d \sigma^2$, which is right",
-    ),
-    text=(
-        r"If each $f_i$ is $\mu$-strongly convex and L-smooth, $0 < \eta \le 1/L$ and $0 < p \le 1$, an iteration of "
-        r"Algorithm 2 satisfies $E \psi_{t+1} \le \max(1 - \mu \eta, 1 - p^2) E \psi_t + p N d \sigma^2$."
     ),
     symbols=(_NEXT, _PSI, VARIANCE, *hou.symbols("eta", "p", "L", "mu", "N", "d")),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
@@ -166,37 +160,20 @@ CONTRACTION: Statement = Statement(
     ),
     smoke=("N = 2, mu = 1/4, p = 1/2, eta L = 1",),
     uses=("hou2023.nonexpansive",),
-    typos=(
-        r"The display before the contraction says $\hat x_{t+1} = x_{t+1} - \eta (g_t - h_t)$; it is $x_t - \eta (g_t "
-        "- h_t)$.",
-        r"Lemma 1 is quoted with $\varepsilon \le u T$; it says $\varepsilon \le u p T$. The '$B > 0$' next to "
-        r"$\delta$ is not defined anywhere.",
-        r"The first line of the contraction ends in $2 p \sigma^2$, which is too little for $N d > 2$; the second has "
-        r"$p N d \sigma^2$.",
-    ),
 )
 
 SHARPENED: Statement = replace(
     CONTRACTION,
     id="hou2023.contraction.sharpened",
-    title=r"One iteration contracts $\psi$ by $(1 - \mu \eta)^2$ rather than $1 - \mu \eta$",
     source=Source(
         hou.PAPER,
         f"{WHERE}, last displays",
-        note=(
-            r"derived: $\|x - x^* - \eta (g - h^*)\|^2 \le (1 - \mu \eta)^2 \|x - x^*\|^2$ for $\eta \le 2/(L + \mu)$"
-        ),
-    ),
-    text=(
-        r"Under the same hypotheses $E \psi_{t+1} \le \max((1 - \mu \eta)^2, 1 - p^2) E \psi_t + p N d \sigma^2$: "
-        "where the first entry is the larger one, this is about twice as fast, with half the noise in the limit."
     ),
     sides=lambda s: _sides(s, power=2),
     checks=(
         Check("algebra", "where the square comes from", _squared_rate),
         *_checks(),
     ),
-    typos=(),
 )
 
 STATEMENTS = (CONTRACTION, SHARPENED)

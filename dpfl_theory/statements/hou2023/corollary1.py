@@ -10,14 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbols, Typo, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, Values
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023 import _worthwhile as worthwhile
-from dpfl_theory.statements.hou2023._causes import STARTING_POINT
 from dpfl_theory.statements.hou2023.theorem1 import bound_terms, noise_scale
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -156,22 +155,7 @@ _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 COROLLARY1: Statement = Statement(
     id="hou2023.corollary1",
     kind="corollary",
-    title="step size, probability and iterations that minimise Theorem 1's bound",
-    source=Source(
-        hou.PAPER,
-        "Corollary 1, Section 2",
-        note=(
-            r"read jointly: $(\eta^*, p^*, T^*)$ against any other admissible $(\eta', p', T')$, $T$ a real number of "
-            r"at least 1, $\psi_0 = \|x_0 - x^*\|^2 + (\eta^2/p^2) \|h_0 - h^*\|^2$ as Theorem 1 defines it. The "
-            "display before it, with $d/dT$ acting on the first term only, is the derivative of (2) in $T$. A $T^*$ "
-            "below 1 lies outside Theorem 1"
-        ),
-    ),
-    text=(
-        r"Under the same setting as Theorem 1, $\eta^* = 1/L$, $p^* = \sqrt{\mu/L}$ and $T^* = \ln(\psi_0 "
-        r"\varepsilon^2 \ln([1 - \mu/L]^{-1})/(v C^2 N d \ln(1/\delta)))/\ln([1 - \mu/L]^{-1})$ minimise the upper "
-        "bound of (2)."
-    ),
+    source=Source(hou.PAPER, "Corollary 1, Section 2"),
     symbols=hou.symbols(*_SYMBOLS),
     hypotheses=(*_COMMON, AT_LEAST_ONE),
     sides=_sides,
@@ -187,80 +171,7 @@ COROLLARY1: Statement = Statement(
     ),
     smoke=("shifts unknown, two clients, opposite gradients",),
     expected="violated",
-    erratum=Erratum(
-        cause=STARTING_POINT,
-        grade="inference",
-        effect=Effect(
-            None,
-            r"The experiments give neither $h^*$ nor $\psi_0$. Where $h_0 = h^*$ the choice is the best one; in the "
-            r"counterexample the bound is 1.27 times that of another $\eta$ and $p$ at the same $T$.",
-        ),
-        printed=r"$(\eta^*, p^*, T^*)$ minimises the bound of Theorem 1",
-        corrected=(
-            "It does when $h_0 = h^*$ (all optimal shifts known, as for clients with a common minimiser) and $T^* "
-            r"\ge 1$. Where $h_0$ differs from $h^*$, $\psi_0$ contains $(\eta^2/p^2) \|h_0 - h^*\|^2$, so that a "
-            r"larger $p$ or a smaller $\eta$ lowers the first term: the bound at $(\eta^*, p^*, T^*)$ can exceed its "
-            r"minimum by any factor. $T^*$ is the minimiser in $T$ for $\eta^*$ and $p^*$. That $T^*$ may lie below "
-            "1, where Theorem 1 says nothing, is another matter, whatever $h_0$ is. With $v = 4$, which is enough by "
-            r"zero-out (the paper names no constant), $T^* \ge 1$ takes $\varepsilon \ge C \sqrt{v N d "
-            r"\ln(1/\delta)/(\psi_0 (1 - \mu/L) \ln([1 - \mu/L]^{-1}))}$. For $h_0 = h^*$, $v = 4$ and $\delta = "
-            r"10^{-5}$ this is at least $11.18 \sqrt{d} C/\|x_0 - x^*\|$, whatever $L/\mu$. So at Section 3's "
-            r"$\varepsilon \le 3.3$, $T^*$ is below 1 unless $x_0$ is $3.39 \sqrt{d} C$ or more from $x^*$: on "
-            r"logistic regression with $d = 31$, $L/\mu = 25$ (breast-cancer data with ridge) and $C = \|x_0 - "
-            r"x^*\|$, $T^* = -198$ at $\varepsilon = 3.3$, and $T^* \ge 1$ takes $\varepsilon \ge 190.8$."
-        ),
-        why=(
-            r"Graded as an inference: B.2's result, that $\theta^T$ and $p^2/(1 - \theta)$ are least at $\eta^*$ and "
-            r"$p^*$, is true. It does not follow that their combination with $\psi_0$ is least, and this fails. "
-            r"$\psi_T$ has the weight $\eta^2/p^2$ too, so that bounds for different choices are of different "
-            r"quantities; each of them bounds $\|x_T - x^*\|^2$, and the comparison at the same $T$ leaves the rest "
-            "the same."
-        ),
-        counterexample=(
-            r"$N = 2$, $d = 2$, $f_i(x) = x_1^2/8 + x_2^2/2 \pm 3 x_1$, so that $L = 1$ and $\mu = 1/4$ are tight, "
-            r"$x_0 = (1, 0)$, $h_0 = 0$, $v C^2 \ln(1/\delta)/\varepsilon^2 = 1$: the bound at $(1, 1/2, T^* = 5.81)$ "
-            r"is 37.15; at $\eta = 1/16$, $p = 1/8$ it is 29.18 at the same $T$, and 10.40 at $T = 1$"
-        ),
-        repaired="hou2023.corollary1.repaired",
-    ),
     uses=("hou2023.theorem1",),
-    typos=(
-        Typo(
-            r"$\theta$ is written for $\min(\mu/L, p^2)$, which is $1 - \theta$ of Theorem 1.",
-            where="Appendix B.2",
-        ),
-        Typo(
-            r"'Note that $(1 - \theta)^T \le (1 - \mu/L)^T$' has the wrong direction: with B.2's $\theta = "
-            r"\min(\mu/L, p^2)$ it is '$\ge$', and the argument needs '$\ge$'. For $\mu/L = 1/4$, $p = 1/10$: "
-            "$(99/100)^T$ against $(3/4)^T$.",
-            where="Appendix B.2",
-        ),
-        Typo(
-            r"'$p^* = \operatorname{argmin}_p p^2/\theta = \sqrt{\mu/L}$': every $p \le \sqrt{\mu/L}$ gives "
-            r"$p^2/\theta = 1$. $\sqrt{\mu/L}$ is the one among them with the best rate.",
-            where="Appendix B.2",
-        ),
-        Typo(
-            "'our result is stronger than Wei et al. (2020) as we do not impose [...] the privacy protection level "
-            r"$\varepsilon$'. Theorem 1 has $T \ge 1$, and $T^* \ge 1$ asks for $\varepsilon^2 \ge v C^2 N d "
-            r"\ln(1/\delta)/(\psi_0 (1 - \mu/L) \ln([1 - \mu/L]^{-1}))$. Below that the formula gives $T^* < 1$, and "
-            "$T = 1$ is best.",
-            where="Section 2, after Corollary 1",
-        ),
-        Typo(
-            "The 'number of total communication rounds that achieves the best model performance'; after the "
-            "corollary: 'the optimal expected number of local steps and of communication rounds'. Both are optimal "
-            r"for the bound (2), as Corollary 1 says, not for $E \psi_T$. For $N = 1$, $f(x) = (x_1^2/4 + x_2^2)/2$, "
-            r"$x_0 = (0, 2)$, $h_0 = 0$ and $v C^2 \ln(1/\delta)/\varepsilon^2 = 1/10$, $T^*$ rounds to 6; at "
-            r"$\eta^*$, $p^* E \psi_6$ exceeds $E \psi_1$.",
-            where="Section 1, Contributions, and Section 2, after Corollary 1",
-        ),
-        Typo(
-            "'our theoretical predictions for the optimal number of local steps align with what the theory suggests' "
-            "compares theory with theory; the experiments are meant.",
-            where="Appendix D",
-        ),
-    ),
 )
 
 _LEAST = "It decides that both terms are least at the prescribed eta and p; the best T is left to the first check."
@@ -268,13 +179,7 @@ _LEAST = "It decides that both terms are least at the prescribed eta and p; the 
 REPAIRED: Statement = replace(
     COROLLARY1,
     id="hou2023.corollary1.repaired",
-    title="step size, probability and iterations that minimise Theorem 1's bound, optimal shifts known",
-    source=Source(
-        hou.PAPER,
-        "Corollary 1, Section 2",
-        note=(r"repaired: $h_0 = h^*$, so that $\psi_0 = \|x_0 - x^*\|^2$ is a constant"),
-    ),
-    text=rf"{COROLLARY1.text} Here $h_0 = h^*$ and $T^* \ge 1$.",
+    source=Source(hou.PAPER, "Corollary 1, Section 2"),
     symbols=hou.symbols(*(name for name in _SYMBOLS if name != "H")),
     hypotheses=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
     checks=(
@@ -292,8 +197,6 @@ REPAIRED: Statement = replace(
     ),
     smoke=("little noise",),
     expected="holds",
-    erratum=None,
-    typos=(),
 )
 
 STATEMENTS = (COROLLARY1, REPAIRED)

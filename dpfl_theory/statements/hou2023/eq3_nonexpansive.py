@@ -148,17 +148,7 @@ _KEPT = "It decides that no communication changes the mean; its value 0 then fol
 EQ3: Statement = Statement(
     id="hou2023.eq3",
     kind="step",
-    title="The control variates sum to zero",
-    source=Source(
-        hou.PAPER,
-        WHERE,
-        "3",
-        note=(
-            "it needs neither full gradients nor inactive clipping. The right side is 0: no factor changes it, so that "
-            "only an added term can be noticed"
-        ),
-    ),
-    text=r"In Algorithm 2 the control variates satisfy $A(h_t) = 0$ for all $t \ge 0$, since $A(h_0) = 0$.",
+    source=Source(hou.PAPER, WHERE, "3"),
     symbols=(_MEAN,),
     relation="==",
     sides=_eq3_sides,
@@ -166,23 +156,15 @@ EQ3: Statement = Statement(
         Check("algebra", "A(A Delta - Delta) = 0", _projection, part=_KEPT),
         Check("exact", "clipped and noisy run in rational numbers", _eq3_cases, _CLIPPED),
     ),
-    typos=(
-        r"$g_t$'s last entry is printed as $\nabla f(x_t^{(N)})$, without the index $N$ of $f_N$.",
-        r"$x^*$ is printed as $[(x_t^*)^T, \dots, (x_t^N)^T]^T$ in Theorem 1; every block is $x^*$.",
-        "The lifted space is called $R^{nd}$; the number of clients is $N$.",
-    ),
 )
 
 NONEXPANSIVE: Statement = Statement(
     id="hou2023.nonexpansive",
     kind="step",
-    title=r"$\psi$ after communicating is $T_1 + T_2$",
     source=Source(
         hou.PAPER,
         f"{WHERE}, after (4)",
-        note="$x - y = y_t$ with $A(h_t) = 0$; entered as the equality that the paper's last line but one prints",
     ),
-    text=r"$E[T_1 + T_2] = E\|x - y\|^2 + E\|e_t\|^2$, with $x - y = y_t$ and $E\|e_t\|^2 = N d \sigma^2$.",
     symbols=(_T1, _T2, _Y, VARIANCE, *hou.symbols("N", "d")),
     relation="==",
     sides=_nonexpansive_sides,
@@ -192,7 +174,6 @@ NONEXPANSIVE: Statement = Statement(
         *checks("exact", _nonexpansive_cases, QUADRATICS),
     ),
     uses=("hou2023.eq3",),
-    typos=("$T_1$ and $T_2$ are printed as equalities of random variables; they hold in expectation over $e_t$.",),
 )
 
 STATEMENTS = (EQ3, NONEXPANSIVE)

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, whole
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
-from dpfl_theory.statements.hou2023._causes import EXPECTED_ROUNDS
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
 PAPER = "hou2023"
@@ -119,23 +118,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
 LEMMA1: Statement = Statement(
     id="hou2023.lemma1",
     kind="lemma",
-    title="noise that makes DP-ScaffNew locally private",
-    source=Source(
-        PAPER,
-        "Lemma 1, Section 2",
-        note=(
-            "attributed to Theorem 1 of Abadi et al. (2016). All messages are seen (they are sent to all), and so is "
-            "which iterations communicate. Neighbours differ in one client; zero-out: its messages are replaced by "
-            "noise only; with replacement four times the constant is needed. With one client and a linear objective "
-            "$x_T$ alone shows as much as the messages. Read as 'given that $pT$ rounds take place', the failure for "
-            "$p < 1$ disappears and the one for $p = 1$ stays"
-        ),
-    ),
-    text=(
-        "There exist constants $u$, $v > 0$ so that given the expected number of communication rounds $pT$, Algorithm "
-        r"2 is $(\varepsilon, \delta)$-differentially private for any $\delta > 0$, $\varepsilon \le u p T$ if "
-        r"$\sigma^2 \ge v C^2 p T \ln(1/\delta)/\varepsilon^2$."
-    ),
+    source=Source(PAPER, "Lemma 1, Section 2"),
     symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
         Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
@@ -163,80 +146,12 @@ LEMMA1: Statement = Statement(
         ),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=EXPECTED_ROUNDS,
-        grade="false",
-        effect=Effect(
-            4.34,
-            r"The $v$ that is needed with one round expected of $T = 10000$ (4.33 of $T = 400$) at $\varepsilon = "
-            r"3.3$, $\delta = 10^{-5}$, zero-out, by the exact $\delta$; 1.55 would be enough for a round that takes "
-            r"place for certain. From four expected rounds on $v \le 2.6$ is enough. The experiments fix the number "
-            "of rounds.",
-        ),
-        printed=(
-            r"constants $u$ and $v$ exist with which the noise $v C^2 pT \ln(1/\delta)/\varepsilon^2$ is enough for "
-            r"every $\varepsilon \le u pT$ and $\delta > 0$"
-        ),
-        corrected=(
-            "Two things are wrong. Where $p < 1$, the number of rounds is random, and no $v$ is enough for all $p$ "
-            r"and $\delta$, even for $\varepsilon \le 1$; the largest number of rounds, $T$, in place of $pT$ is "
-            r"enough, and so is the number that is exceeded with probability $\delta/2$, with $\ln(2/\delta)$. And if "
-            r"every iteration communicates $(p = 1)$, $v$ must be at least about $\varepsilon/(2 \ln(1/\delta))$, "
-            r"which grows with $T$. Take $\varepsilon \le 2 \ln(1/\delta)$, a fixed number of rounds, and neighbours "
-            "one of which has a client's message replaced by noise only (zero-out). Then $v = 4$ is enough, and $2 + "
-            r"\sqrt{3} = 3.732$ is the smallest constant. Where the client's data are replaced every constant is four "
-            "times as large (16 for 4)."
-        ),
-        why=(
-            "Graded as false: the lemma says that constants exist, and none exist. The expected number of rounds is "
-            "the paper's own: the rounds of Abadi et al., Theorem 1, are fixed in number. The second half is "
-            r"inherited: the range of $\varepsilon$ is taken over from there. The proof there needs a sampling "
-            "probability below $1/(16 z)$, $z$ being the noise multiplier, while here every client sends in every "
-            r"round. The second half matters only for $\varepsilon$ of the order of $2 \ln(1/\delta)$ and more."
-        ),
-        counterexample=(
-            r"zero-out, $v = 4$, $u = 1$, $\delta = 10^{-5}$, $p = 1$, $T = \varepsilon = 37$: the true $\delta$ is "
-            r"1.36e-5. $v = 4$, $u = 1$, $\delta = 10^{-7}$, $T = 20$, $p = 1/20$ (one round expected), $\varepsilon "
-            r"= 1$: the true $\delta$ is 1.125e-7, although $v = 4$ is enough for one round that takes place for "
-            r"certain. With $u = 3.3$ and the budget $\varepsilon = 3.3$, $\delta = 10^{-5}$ of the experiments, $T = "
-            "400$, $p = 1/400$: 1.696e-5"
-        ),
-        repaired="hou2023.lemma1.repaired",
-        affects=("hou2023.theorem1",),
-        survives={
-            "hou2023.corollary1": (
-                "Not affected: it minimises a bound in which the noise's variance is a given; it fails for a reason of "
-                "its own."
-            ),
-            "hou2023.clip-inactive": (
-                "Not affected: it concerns the size of the noise, not its privacy; it fails for a reason of its own."
-            ),
-        },
-    ),
-    typos=(
-        "Section 2 calls Definition 1 local privacy. It defines client-level privacy of the algorithm's output; what "
-        "is local is that each message has noise of its own.",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="hou2023.lemma1.repaired",
     kind="lemma",
-    title=r"noise that makes DP-ScaffNew locally private, $\varepsilon \le 2 \ln(1/\delta)$",
-    source=Source(
-        PAPER,
-        "Lemma 1, Section 2",
-        note=(
-            r"repaired, sufficient but not minimal: $0 < \varepsilon \le 2 \ln(1/\delta)$, $v = 4$, and T in place of "
-            "$pT$, since as many as $T$ rounds may take place"
-        ),
-    ),
-    text=(
-        r"Take any $\delta$ in (0, 1), $0 < \varepsilon \le 2 \ln(1/\delta)$, and neighbours one of which has a "
-        r"client's messages replaced by noise only (zero-out). Then Algorithm 2 is $(\varepsilon, "
-        r"\delta)$-differentially private if $\sigma^2 \ge 4 C^2 T \ln(1/\delta)/\varepsilon^2$. Where the client's "
-        "data are replaced the constant is four times as large: 16 for 4."
-    ),
+    source=Source(PAPER, "Lemma 1, Section 2"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",

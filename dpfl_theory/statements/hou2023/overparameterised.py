@@ -7,11 +7,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.hou2023 import _symbols as hou
-from dpfl_theory.statements.hou2023._causes import NOISE_IN_SHIFTS
 from dpfl_theory.statements.hou2023._runs import (
     expected_parts,
     experiment,
@@ -141,22 +140,7 @@ _FEDAVG = (
 PRINTED: Statement = Statement(
     id="hou2023.overparameterised",
     kind="corollary",
-    title="With zero optimal shifts the control variates of DP-ScaffNew vanish",
-    source=Source(
-        hou.PAPER,
-        "Section 2, before Lemma 1",
-        note=(
-            "'the results for DP-ScaffNew also apply for DP-FedAvg to learn the overparameterized model. For this "
-            "model, each $h_t^{(i)}$ converges towards a zero vector, and thus DP-ScaffNew becomes DP-FedAvg'; read "
-            "as: at the rate of Theorem 1's first term. Two hundred iterations from $x^*$ refute it at any rate"
-        ),
-    ),
-    text=(
-        "Where every optimal shift is zero, the control variates of Algorithm 2 with Lemma 1's noise converge to "
-        r"zero, $(\eta^2/p^2) E\|h_T\|^2 \le \theta^T \psi_0$ with $\theta = \max(1 - \mu \eta, 1 - p^2)$. So "
-        "DP-ScaffNew becomes DP-FedAvg: far into the run its clients' own vectors are on average no farther from "
-        "$x^*$ than those of DP-FedAvg with the same coins and noise."
-    ),
+    source=Source(hou.PAPER, "Section 2, before Lemma 1"),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "psi_0"),
     expectations=(hou.SHIFTS,),
     hypotheses=_ALL,
@@ -175,45 +159,13 @@ PRINTED: Statement = Statement(
         *checks("monte-carlo", experiment, _RUNS, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=NOISE_IN_SHIFTS,
-        grade="inference",
-        effect=Effect(
-            0.0,
-            "The remark's use, that Theorem 1's bound holds for DP-FedAvg on such problems, is true; the experiments "
-            "are run with both algorithms as they are.",
-        ),
-        printed=(
-            "Each $h_t^{(i)}$ converges towards zero for over-parameterised models, and DP-ScaffNew becomes DP-FedAvg."
-        ),
-        corrected=(
-            "Theorem 1's bound does hold for DP-FedAvg on these problems, which is what the remark is for. Without "
-            "noise the control variates do converge to zero, at ScaffNew's rate. With noise they do not: each "
-            r"communication adds $(p/\eta)(A(e_t) - e_t)$ to them, which later local steps feed back into the models. "
-            "So the two algorithms stay apart. Take two clients $f_i(x) = q_i x^2/2$, $q = (1, 1/4)$, $x_0 = 1$, "
-            r"$\eta = 1$, $p = 1/5$, $T = 40$, $\sigma^2 = 8$ and the same noise and coins. The expected squared "
-            "distance of DP-ScaffNew's clients is 1.91 times that of DP-FedAvg's, and by the server's vectors 1.06 "
-            "times."
-        ),
-        counterexample=(
-            r"$N = 2$, $d = 1$, $f_i(x) = x^2/2$, $x_0 = 0$, $\eta = p = 1$, $\sigma^2 = 1$: $\psi_0 = 0$, but "
-            r"$E\|h_t\|^2 = 1$ for every $t \ge 1$, $t = 200$ included"
-        ),
-        repaired="hou2023.overparameterised.repaired",
-    ),
     uses=("hou2023.contraction",),
 )
 
 REPAIRED: Statement = replace(
     PRINTED,
     id="hou2023.overparameterised.repaired",
-    title="With zero optimal shifts the control variates vanish, without noise",
-    source=Source(hou.PAPER, "Section 2, before Lemma 1", note=r"repaired: $\sigma = 0$"),
-    text=(
-        "Where every optimal shift is zero, the control variates of Algorithm 2 without noise converge to zero, "
-        r"$(\eta^2/p^2) \|h_T\|^2 \le \theta^T \psi_0$ in expectation over the coins. Theorem 1's bound, with noise, "
-        "holds for DP-FedAvg with the same coins, whose control variates are zero."
-    ),
+    source=Source(hou.PAPER, "Section 2, before Lemma 1"),
     checks=(
         Check("exact", "two clients, without noise", _quadratics, _QUIET),
         Check("exact", "just inside eta L <= 1, p <= 1 and T >= 1", _quadratics, {**_QUIET, "p": ["1"], "T": [1]}),
@@ -223,7 +175,6 @@ REPAIRED: Statement = replace(
         *checks("monte-carlo", _silent, _APART, "not-applicable"),
     ),
     expected="holds",
-    erratum=None,
 )
 
 STATEMENTS = (PRINTED, REPAIRED)

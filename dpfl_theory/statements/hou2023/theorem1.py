@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
-from dpfl_theory.core import Check, Experiment, Outcome, Remark, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core import Check, Experiment, Outcome, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
@@ -177,15 +177,6 @@ def _clipped(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(found, algorithm=Simulation(run))
 
 
-_NO_INSTANCE = (
-    "Theorem 1 states two conclusions about one output, privacy and the bound (2). Privacy needs clipping in force: "
-    r"without it a message has no bound. The bound supposes that clipping never acts, $C > \|\hat x_{t+1}^{(i)} - "
-    r"x_t\|$ for all $i$ and $t$. With noise and $T \ge 2$ no instance satisfies that with certainty. After a "
-    "communication in iteration 0, $x_1$ has a Gaussian part. The control variates add up to zero, so the updates of "
-    r"iteration 1 have the mean $-\eta \nabla f(x_1)$. Its length is at least $\eta \mu \|x_1 - x^*\|$. So some "
-    "update exceeds any $C$ with positive probability."
-)
-
 _TWO_ITERATIONS: dict[str, dict[str, Any]] = {
     "two iterations from x*, one client": {"N": [1], "v ln(1/delta)/epsilon^2": ["1"]},
     "two iterations from x*, more clients and noise": {"N": [1, 2, 5], "v ln(1/delta)/epsilon^2": ["1/10", "423/100"]},
@@ -204,24 +195,7 @@ _SERIES = (
 THEOREM1: Statement = Statement(
     id="hou2023.theorem1",
     kind="theorem",
-    title="DP-ScaffNew under Lemma 1's noise: strongly convex, smooth",
-    source=Source(
-        hou.PAPER,
-        "Theorem 1, Section 2",
-        "2",
-        r"the range of $p$ is garbled in the text and read as $0 < p \le 1$ from Algorithm 2 and Appendix B.1. The "
-        r"display is the utility half; that the noise gives $(\varepsilon, \delta)$ is Lemma 1, which is refuted as "
-        "printed and has its own entry. Clipping is taken to be absent: with Gaussian noise no $C$ is certain to "
-        r"exceed every update. $\psi$ adds up over the $N$ clients. The proof's last step but two prints $2p "
-        r"\sigma^2$ where it needs $p N d \sigma^2$; the next line has it right. $\sigma^2$ is Lemma 1's least one, "
-        "as the proof takes it",
-    ),
-    text=(
-        r"If each $f_i$ is $\mu$-strongly convex and L-smooth, Algorithm 2 with $0 < \eta \le 1/L$, $0 < p \le 1$, "
-        r"full local gradients, $C > \|\hat x_i - x\|$ for all clients and iterations, and the noise of Lemma 1 "
-        r"satisfies the bound for every $T \ge 1$, with $\theta = \max(1 - \mu \eta, 1 - p^2)$ and $\psi_t = \|x_t - "
-        r"x^*\|^2 + (\eta^2/p^2) \|h_t - h^*\|^2$ over the stacked clients."
-    ),
+    source=Source(hou.PAPER, "Theorem 1, Section 2", "2"),
     symbols=hou.symbols("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
     expectations=(hou.PSI,),
     hypotheses=(
@@ -252,36 +226,13 @@ THEOREM1: Statement = Statement(
         "one client, one dimension, noise dominates",
     ),
     uses=("hou2023.lemma1", "hou2023.contraction", "hou2023.clip-inactive"),
-    reading=(
-        "Clipping never acts: the bound concerns Algorithm 2 without clipping, and the privacy that the theorem states "
-        "of the same output is left to Lemma 1."
-    ),
-    remark=Remark(
-        f"{_NO_INSTANCE} Section 2 names this assumption (B) and calls it crucial. The bound holds as an implication, "
-        "for runs without clipping, and is entered so. Read for the algorithm that is private, with clipping in "
-        r"force, it fails. For $N = 1$, $f(x) = x^2/2$, $x_0 = x^* = 0$, $\eta = p = C = 1$ and $v "
-        r"\ln(1/\delta)/\varepsilon^2 = 1$, $E \psi_T$ is 1.28 times the bound at $T = 2$ and 34 times at $T = 100$. "
-        "What clipping cuts off stays in the model and, for more clients, in the control variates. The authors may "
-        r"answer that a large $C$ makes clipping rare. But Lemma 1 makes $\sigma$ proportional to $C$, so only a "
-        r"large $\varepsilon$ makes it rare. hou2023_figure12 has such epsilons, 500 to 10000: there clipping changes "
-        "the error by less than 3% (limits at 1% false alarms, asymptotic).",
-        shown_by="hou2023.theorem1.clipped",
-    ),
-    typos=(
-        r"Algorithm 2 prints no output line. By Algorithm 1's it is the server's vector $x_T$; $\psi_T$ is of the "
-        "clients' vectors $x_T^{(i)}$.",
-        r"The theorem names neither $\sigma^2$ nor Lemma 1's range $\varepsilon \le u p T$. Its proof uses both, and "
-        "the sentence before it cites the lemma.",
-    ),
 )
 
 
 SHARPENED: Statement = replace(
     THEOREM1,
     id="hou2023.theorem1.sharpened",
-    title=r"DP-ScaffNew under Lemma 1's noise, with $\theta = \max((1 - \mu \eta)^2, 1 - p^2)$",
-    source=Source(hou.PAPER, "Theorem 1, Section 2", "2", "derived: from hou2023.contraction.sharpened"),
-    text=THEOREM1.text.replace(r"\max(1 - \mu \eta, 1 - p^2)", r"\max((1 - \mu \eta)^2, 1 - p^2)"),
+    source=Source(hou.PAPER, "Theorem 1, Section 2", "2"),
     sides=lambda s: _sides(s, power=2),
     checks=(
         Check("algebra", "Lemma 1's variance in the recursion", _recursion, {"power": 2}),
@@ -291,24 +242,11 @@ SHARPENED: Statement = replace(
         *runs({name: i for name, i in INSTANCES.items() if i["problem"]["parameters"]["clients"] > 1}),
     ),
     uses=("hou2023.lemma1", "hou2023.contraction.sharpened", "hou2023.clip-inactive"),
-    reading="",
-    remark=None,
-    typos=(),
 )
 
 CLIPPED: Statement = replace(
     THEOREM1,
     id="hou2023.theorem1.clipped",
-    title="DP-ScaffNew under Lemma 1's noise, clipping in force",
-    text=(
-        r"If each $f_i$ is $\mu$-strongly convex and L-smooth, Algorithm 2 with $0 < \eta \le 1/L$, $0 < p \le 1$, "
-        "full local gradients, clipping in force and the noise of Lemma 1 satisfies the bound of Theorem 1 for every "
-        r"$T \ge 1$. Here $C$ exceeds every message of the same run without noise."
-    ),
-    reading=(
-        "Clipping is in force, as the privacy that the theorem states needs; $C$ exceeds every message of the run "
-        "without noise."
-    ),
     reading_of=THEOREM1.id,
     hypotheses=(*(a for a in THEOREM1.hypotheses if a is not hou.UNCLIPPED), hou.CLIPPED),
     checks=(
@@ -318,8 +256,6 @@ CLIPPED: Statement = replace(
     smoke=("two iterations from x*, one client",),
     expected="violated",
     uses=("hou2023.lemma1", "hou2023.contraction"),
-    remark=None,
-    typos=(),
 )
 
 STATEMENTS = (THEOREM1, SHARPENED, CLIPPED)

@@ -24,17 +24,6 @@ NOTE = (
     "$O$(.) is entered with a constant $c$. Assumption 3.3 (gradients along the run of at most $C$) is read as: "
     "clipping never acts; with Gaussian noise it cannot hold for strongly convex objectives on $R^d$ otherwise"
 )
-WHOLE_NOTE = "$lM$ and $sR$ are read as whole numbers; $E_t$ counts the local steps that all $M$ users would take"
-NEVER_CLIPPED = (
-    r"Assumption 3.3 is read as: clipping never acts; taken literally no run with $\sigma_g > 0$ meets it, since "
-    "Gaussian noise takes the iterates anywhere."
-)
-"""The reading of the theorems on strongly convex objectives."""
-OUTPUT = (
-    r"The output is over $x^1, \dots, x^T$; the lemmas behind it bound $x^0, \dots, x^{T-1}$. The counterexamples of "
-    "many rounds hold in both readings."
-)
-"""A typo of both theorems."""
 ROUND_PART = (
     "It decides the inequality that one round must keep so that T rounds add up to the bound; the algebra of the step "
     "size decides that they do."

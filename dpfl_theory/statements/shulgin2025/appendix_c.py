@@ -141,21 +141,7 @@ _VECTORS = [[["0", "0"], ["3", "4"]], [["1"], ["-7/2"]], [["2", "0", "1"], ["0",
 CLIPPING: Statement = Statement(
     id="shulgin2025.appendixC.clipping",
     kind="corollary",
-    title="With clipping, the memory reaches a fixed target within finitely many updates",
-    source=Source(
-        shu.PAPER,
-        _WHERE,
-        "16",
-        provenance="restored",
-        restoration=(
-            "from 'from Theorem 4.3 of Khirirat et al.' and 'within a finite number of iterations'; the recursion is "
-            "that of Table 1 as restored. That the display is this closed form is a judgement"
-        ),
-    ),
-    text=(
-        r"For $v^{k+1} = v^k + \operatorname{Clip}_\tau(g^* - v^k)$, the distance to $g^*$ satisfies the bound, so "
-        r"that $v^k = g^*$ for $k \ge \|v^0 - g^*\|/\tau$."
-    ),
+    source=Source(shu.PAPER, _WHERE, "16", provenance="restored"),
     symbols=(_AFTER, _START, _ROUND, *shu.symbols("tau")),
     sides=_clipping_sides,
     checks=(
@@ -173,26 +159,7 @@ CLIPPING: Statement = Statement(
 NORMALIZATION: Statement = Statement(
     id="shulgin2025.appendixC.normalization",
     kind="corollary",
-    title=r"With smoothed normalisation, the memory tends to a fixed target, provided that $\beta \le 2 \alpha$",
-    source=Source(
-        shu.PAPER,
-        _WHERE,
-        "16",
-        note=(
-            r"for every start. To reach is a limit: only $v^k$ with $\|v^k - g^*\| = \beta - \alpha$ is followed by "
-            r"$g^*$ itself. The condition $\beta/(\alpha + \|v^0 - g^*\|) < 1$ would not be enough: with $\alpha = "
-            r"0$, $\beta = 1$ and $\|v^0 - g^*\| = 3/2$ the distances are $3/2$, $1/2$, $1/2$ and so on"
-        ),
-        provenance="restored",
-        restoration=(
-            "the recursion is pinned by 'from Lemma 1'; the condition of 'will eventually reach' is lost, and the "
-            r"exact one is derived, $0 < \beta \le 2 \alpha$"
-        ),
-    ),
-    text=(
-        r"For $v^{k+1} = v^k + \beta \operatorname{Norm}_\alpha(g^* - v^k)$, the distance to $g^*$ satisfies the "
-        r"recursion, and tends to 0 from every $v^0$ exactly if $\beta \le 2 \alpha$."
-    ),
+    source=Source(shu.PAPER, _WHERE, "16", provenance="restored"),
     symbols=(_NEXT, _AFTER, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=_normalization_sides,

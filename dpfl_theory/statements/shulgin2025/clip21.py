@@ -11,7 +11,6 @@ from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Stateme
 from dpfl_theory.core.check_inputs import Case, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._clip21_runs import INACTIVE, NOT_QUITE, ROUNDS, experiment, paths
@@ -21,10 +20,6 @@ from dpfl_theory.statements.symbolic import equal
 __all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS"]
 
 _WHERE = "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)"
-_DERIVED = (
-    "Appendix F cites that theorem, whose display is lost in the available text; this is a usable part of such an "
-    "analysis, and ours"
-)
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
 _GAP = Symbol("gap", r"$f(x^k) - f_\text{inf}$", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
 _SLOPE = Symbol("slope", r"$\|\nabla f(x^k)\|$", (1, -1), "nonnegative", r"\|\nabla f(x^k)\|")
@@ -187,17 +182,7 @@ _EDGES: dict[str, dict[str, Any]] = {
 DESCENT: Statement = Statement(
     id="shulgin2025.clip21.descent",
     kind="step",
-    title="Clip21: the descent of one step",
-    source=Source(
-        shu.PAPER,
-        _WHERE,
-        note=(
-            rf"{_DERIVED}. The inequality needs no limit of $\gamma$; $\gamma \le 1/L$ makes its movement term "
-            f"nonpositive. {INTERPOLATION}"
-        ),
-        provenance="derived",
-    ),
-    text=r"If $f$ is $L$-smooth, $\gamma \le 1/L$ and $x^{k+1} = x^k - \gamma v^{k+1}$, then the bound holds.",
+    source=Source(shu.PAPER, _WHERE, provenance="derived"),
     symbols=(_GAP, _GAMMA, *shu.symbols("L"), _SLOPE, _ESTIMATE, _ERROR),
     expectations=(_AFTER,),
     hypotheses=(_SMOOTH, _STEP, shu.QUIET),
@@ -226,14 +211,7 @@ DESCENT: Statement = Statement(
 RESIDUAL: Statement = Statement(
     id="shulgin2025.clip21.residual",
     kind="step",
-    title="Clip21: residuals shrink by the threshold and grow with the movement",
-    source=Source(
-        shu.PAPER, _WHERE, note=f"{_DERIVED}; for every client, here for the largest residual", provenance="derived"
-    ),
-    text=(
-        r"If each $f_i$ is $L_\text{max}$-smooth and $x^{k+1} = x^k - \gamma v^{k+1}$, then the largest residual of "
-        "Clip21 satisfies the bound."
-    ),
+    source=Source(shu.PAPER, _WHERE, provenance="derived"),
     symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
     expectations=(_RESIDUAL,),
     hypotheses=(shu.CLIENTS, _FIRST, _POSITIVE, shu.QUIET),
@@ -261,21 +239,7 @@ RESIDUAL: Statement = Statement(
 INACTIVE_CLIPPING: Statement = Statement(
     id="shulgin2025.clip21.inactive",
     kind="step",
-    title="Clip21: once inactive, clipping stays so, and the method is gradient descent",
-    source=Source(
-        shu.PAPER,
-        _WHERE,
-        note=(
-            f"{_DERIVED}. The text's statement on the trade-off depends on it: 'is required to achieve the descent "
-            "inequality', of a threshold that is large enough"
-        ),
-        provenance="derived",
-    ),
-    text=(
-        r"Let $f$ be $L$-smooth, each $f_i L_\text{max}$-smooth, $\gamma \le 1/L$, all residuals at most $\tau$ and "
-        r"$\gamma L_\text{max} \sqrt{2 L (f(x^0) - f_\text{inf})} \le \tau$. Then the residuals stay at most $\tau$ "
-        "and Clip21 is gradient descent."
-    ),
+    source=Source(shu.PAPER, _WHERE, provenance="derived"),
     symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
     expectations=(_RESIDUAL,),
     hypotheses=(_SMOOTH, shu.CLIENTS, _FIRST, _POSITIVE, _STEP, _STILL, shu.QUIET),

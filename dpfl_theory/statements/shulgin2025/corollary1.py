@@ -125,30 +125,7 @@ _RATES = (
 COROLLARY1: Statement = Statement(
     id="shulgin2025.corollary1",
     kind="corollary",
-    title=r"$\alpha$-NormEC without noise: rate",
-    source=Source(
-        shu.PAPER,
-        "Corollary 1, Section 4",
-        note=(
-            r"with $\gamma = c/\sqrt{K + 1}$ the constant is Theorem 1's. As there, the curvature term decides "
-            r"nowhere. The restored form is a rate if $c$, hence $\beta$, does not depend on $K$; with a fixed "
-            r"$\alpha$, $\beta < \alpha + D/\sqrt{K + 1}$ for all $K$ leaves $\beta \le \alpha$. With $\alpha = 0$, "
-            r"standard normalisation, $\gamma$ is below $D/(L_\text{max} (K + 1))$, and the bound's first term does "
-            r"not tend to 0. $R = D/\sqrt{K + 1}$ is a condition on the first memories: each client starts within it "
-            "of its own gradient, and the closer the more rounds are planned"
-        ),
-        provenance="restored",
-        restoration=(
-            "from Appendix E and from 'This constant diminishes when we properly choose initialized memory vectors "
-            r"and the step size'. That $R = D/\sqrt{K + 1}$, the limit of $\gamma$ and the order are pinned by the "
-            "words is a judgement; the constants are derived"
-        ),
-    ),
-    text=(
-        r"Under the hypotheses of Theorem 1, with $R = D/\sqrt{K + 1}$ and $\gamma = c/\sqrt{K + 1} \le "
-        r"(1/L_\text{max}) (D \beta/(\alpha + D))/\sqrt{K + 1}$, $\alpha$-NormEC satisfies the bound, which is "
-        r"$O(1/\sqrt{K})$."
-    ),
+    source=Source(shu.PAPER, "Corollary 1, Section 4", provenance="restored"),
     symbols=(*shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"), _LENGTH),
     expectations=(shu.LEAST,),
     hypotheses=(

@@ -235,48 +235,11 @@ _FLAT_RUNS = {
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""
 
-_OBSERVED = (
-    r"The order of the restored bound is that of the worst case: with the best $\beta_0$ ($1/t$ here) and $R = \alpha "
-    r"= t$, a function whose slope is chosen as $t$ keeps it, noise or not. The reason is that the distance $\gamma "
-    r"(K + 1) = \beta_0 R/((\alpha + R) L_\text{max})$ does not grow with $K$. On isotropic quadratics, where noise "
-    r"makes up nearly all of it, $\min_k E\|\nabla f(x^k)\|$ falls with $t$ faster: with the exponents -0.71 [-0.80, "
-    r"-0.63] in $\varepsilon$, -0.36 [-0.45, -0.27] in $n$, 0.39 [0.32, 0.46] in $d$ and 0.01 [-0.08, 0.10] in $K + "
-    "1$ (limits at error probability 1e-6 each). The privacy guarantee is that of the messages: $R$ of the required "
-    r"order needs $v_i^0$ near $\nabla f_i(x^0)$, and $\hat v^0 = (1/n) \sum_i v_i^0$ is not among them; memories "
-    r"that do not depend on the data, $v_i^0 = 0$, make $2R$ at least $2 \|\nabla f(x^0)\|$"
-)
-"""Measurements on this form, and the meaning of its hypotheses."""
 
 COROLLARY2: Statement = Statement(
     id="shulgin2025.corollary2",
     kind="corollary",
-    title=r"utility of $\alpha$-NormEC under a privacy budget",
-    source=Source(
-        shu.PAPER,
-        "Corollary 2, Section 5",
-        note=(
-            r"$\beta_0$ is free; the one that minimises the bound as $K$ grows is used where a number is needed. With "
-            r"$t = (d \log(1/\delta)/(n \varepsilon^2))^{1/4}$, the order that is claimed, $\alpha$ has to be of that "
-            r"order as well as $R$: with gap $= L_\text{max} = c = 1$ and $R = t$, the bound as $K$ grows is $6 t$ "
-            r"for $\alpha = R$; for $\alpha = 1$ it is $30 t$ at $t = 1/100$ and $285 t$ at $t = 1/10000$, of the "
-            r"order of the eighth root. That $\sigma$ gives $(\varepsilon, \delta)$ is shulgin2025.noise, which has "
-            r"its own entry. Of the runs with $\varepsilon \le 2 \log(1/\delta)$, where the constant 2 is known to be "
-            rf"private, only those from 30 away have a bound below $\|\nabla f(x^0)\|$. {_OBSERVED}"
-        ),
-        provenance="restored",
-        restoration=(
-            "from Appendix H and 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et "
-            r"al. (2016)': as we judge, the words pin the choices of $\sigma$, $\beta$ and $\gamma$ and the order; "
-            "the constants are derived by putting the choices into Theorem 2. Appendix H has two conditions, both "
-            r"lost; that they are on $R$ and on $\alpha$ is a judgement"
-        ),
-    ),
-    text=(
-        r"With $\sigma = O(\sqrt{(K + 1) \log(1/\delta)}/\varepsilon)$, $\beta = \beta_0/(K + 1) < \alpha + R$ and "
-        r"$\gamma = \beta R/((\alpha + R) L_\text{max})$, $\alpha$-NormEC satisfies the bound, which is $O((d "
-        r"\log(1/\delta)/(n \varepsilon^2))^{1/4})$ once $R$ and $\alpha$ are of that order. For fixed $\alpha$ it is "
-        "of the order of the eighth root or, with the best $R$, of the sixth."
-    ),
+    source=Source(shu.PAPER, "Corollary 2, Section 5", provenance="restored"),
     symbols=shu.symbols(
         *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c"),
         *("epsilon", "delta"),

@@ -9,7 +9,6 @@ from typing import Any
 from dpfl_theory.core import Check, Expected, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.local_phase import INTERPOLATION
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._experiments import first_round, runs
@@ -134,24 +133,7 @@ _NOT_QUITE = {
 DESCENT: Statement = Statement(
     id="shulgin2025.descent",
     kind="step",
-    title="The descent of one normalised step",
-    source=Source(
-        shu.PAPER,
-        "Appendix D, proof of Theorem 1, step 3",
-        note=(
-            "with noise it is the same for the server's estimate; the runs, in which $v^{k+1}$ is computed "
-            "separately, have no noise. For $v^{k+1} = 0$ the direction is 0, the point stays, and the bound is still "
-            rf"true: $\|\nabla f\|$ is then the error. {INTERPOLATION}"
-        ),
-        provenance="restored",
-        restoration=(
-            "from 'smoothness of , by the definition of , and by the fact that' and from Theorem 1's terms; that the "
-            "error enters with the factor 2 is a judgement"
-        ),
-    ),
-    text=(
-        r"If $f$ is $L$-smooth (convex or not) and $x^{k+1} = x^k - \gamma v^{k+1}/\|v^{k+1}\|$, then the bound holds."
-    ),
+    source=Source(shu.PAPER, "Appendix D, proof of Theorem 1, step 3", provenance="restored"),
     symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
     hypotheses=(
@@ -172,21 +154,7 @@ DESCENT: Statement = Statement(
 SHARPENED: Statement = replace(
     DESCENT,
     id="shulgin2025.descent.sharpened",
-    title="The descent of one normalised step when its direction is not far off",
-    source=Source(
-        shu.PAPER,
-        "Appendix D, proof of Theorem 1, step 3",
-        note=(
-            "derived: the least inner product of the gradient with the direction, over all estimates within the same "
-            r"error. As $\sqrt{g^2 - e^2} \ge g - e$, the restored factor 2 can be 1 here; without the condition it "
-            "cannot, as an estimate that is short and opposite shows"
-        ),
-    ),
-    text=(
-        r"If $f$ is $L$-smooth (convex or not), $x^{k+1} = x^k - \gamma v^{k+1}/\|v^{k+1}\|$ and $e = \|\nabla f(x^k) "
-        r"- v^{k+1}\| \le \|\nabla f(x^k)\|$, then $f(x^{k+1}) \le f(x^k) - \gamma \sqrt{\|\nabla f(x^k)\|^2 - e^2} + "
-        r"L \gamma^2/2$, with the square root in place of $\|\nabla f(x^k)\| - 2e$."
-    ),
+    source=Source(shu.PAPER, "Appendix D, proof of Theorem 1, step 3"),
     hypotheses=(
         *DESCENT.hypotheses,
         Hypothesis(lambda s: s.error <= s.slope, r"$\|\nabla f(x^k) - v^{k+1}\| \le \|\nabla f(x^k)\|$"),
@@ -201,7 +169,6 @@ SHARPENED: Statement = replace(
         *runs({name: i for name, i in FIRST.items() if name in _NEAR}, first_round),
         *runs(_NOT_QUITE, first_round, "not-applicable"),
     ),
-    typos=(),
 )
 
 STATEMENTS = (DESCENT, SHARPENED)

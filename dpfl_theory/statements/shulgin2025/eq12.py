@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Remark, Sides, Source, Statement, Symbols, Typo, Values
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.shulgin2025 import _many_rounds as many
@@ -159,32 +159,7 @@ _CHOICE = Hypothesis(
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
     kind="corollary",
-    title=r"$\alpha$-NormEC without noise: the bound of gradient descent plus a term for the memories",
-    source=Source(
-        shu.PAPER,
-        "Section 4, and Appendix F",
-        "12",
-        note=(
-            "'the associated convergence bound from Corollary 1 becomes' (12): so Corollary 1's limit of the step "
-            r"applies, by the paper's words. As $\beta < \alpha + R$, it allows the step of (12) only for $D > "
-            r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, with $\alpha$ and $\beta$ large compared with $D$. "
-            r"The restored step contains $f(x^0) - f_\text{inf}$; Clip21's step, says Section 4, 'depends on the "
-            "inaccessible values of' text that is lost. No run on a quadratic was found above a sixth of a bound that "
-            r"is below $\|\nabla f(x^0)\|$: they end at gradients of about $L \gamma/2$, and the bound is above $3 L "
-            r"\gamma$"
-        ),
-        provenance="restored",
-        restoration=(
-            "its first term from 'the convergence bound obtained by classical gradient descent'. Its second one, which "
-            "'comes from the initialized memory vectors', is from Theorem 1, so that its constant is derived. The step "
-            "is the one that the first term pins. A choice in 'By further choosing' and what the step 'ensures' are "
-            "lost next to it; that the latter is Corollary 1's limit of the step is a judgement"
-        ),
-    ),
-    text=(
-        r"With $R = D/\sqrt{K + 1}$ and $\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$ within Corollary 1's "
-        r"limit of the step, $\alpha$-NormEC satisfies the bound."
-    ),
+    source=Source(shu.PAPER, "Section 4, and Appendix F", "12", provenance="restored"),
     symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     hypotheses=(
@@ -203,55 +178,12 @@ EQ12: Statement = Statement(
         *worst.grid_of(many.smallest_gradient, _TWELVE),
         *runs(LARGE, accurate),
     ),
-    remark=Remark(
-        "By the words of Section 4 and Appendix F the start of the memories can make the second term arbitrarily "
-        "small while the step stays. If these words are meant without Corollary 1's limit of the step, then the "
-        r"restored bound fails for some $\alpha$ and $\beta$: $D$ and $\gamma$ cannot be chosen separately, since the "
-        r"limit keeps $\gamma L_\text{max}$ below $R$. One client, $f = (x_1^2 + 0.3 x_2^2)/2$ from (1, 1), $D = "
-        r"L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}/20$, $K = 1000$, $v^0$ shorter than $\nabla f(x^0)$ by $R$ "
-        r"and parallel to it, $\alpha = R/10$, $\beta = 0.999 (\alpha + R)$: $\min_k \|\nabla f(x^k)\| = 0.2078$, the "
-        "restored bound is 0.0396 (the factor 2 of its second term is ours; 95 in its place would not be enough). "
-        "Within the limit the restored bound is more than three times its first term, so that it does not approach "
-        r"gradient descent's. With large $\alpha = \beta$ it does hold for every $D$: the form named below.",
-        shown_by="shulgin2025.eq12.any-D",
-        repaired="shulgin2025.eq12.repaired",
-    ),
     uses=("shulgin2025.corollary1",),
-    typos=(
-        Typo(
-            "Theorem 5.6 is cited from 'Khirirat et al. (2019)'; everywhere else the paper on Clip21 is that of 2023.",
-            where="Section 4, Comparison",
-        ),
-        Typo(
-            "'There is no differentially private distributed method for smooth, non-convex optimization problems' "
-            "needs the restriction of Section 1.1, without bounded gradient norms. So does 'the first differentially "
-            "private distributed optimization algorithm with provable convergence guarantees'. The abstract's next "
-            "sentences hint at it, and Section 2 cites methods with guarantees under that assumption.",
-            where="Abstract",
-        ),
-        Typo(
-            r"At small values $\alpha$-NormEC without server normalization is said to attain 'slightly lower final "
-            "test accuracy' than Clip21. The table has it higher at the three smaller values, with 84.04%, 86.09% and "
-            "84.80% against 83.00%, 85.91% and 84.78%.",
-            where="Appendix I.2.4",
-        ),
-        Typo(
-            "The table of the best parameters is called Figure 8 in Section 6.1 and Table 8 in Appendix I.2.2.",
-            where="Section 6.1, Appendix I.2.2",
-        ),
-    ),
-    reading="The limit that Corollary 1 sets to the step holds for (12) too, as its words say.",
 )
 
 ANY_D: Statement = replace(
     EQ12,
     id="shulgin2025.eq12.any-D",
-    title=r"$\alpha$-NormEC without noise: a bound that approaches gradient descent's",
-    text=(
-        r"With $R = D/\sqrt{K + 1}$, where $D$ is as small as one likes, and $\gamma = \sqrt{2 (f(x^0) - "
-        r"f_\text{inf})/(L (K + 1))}$, $\alpha$-NormEC satisfies the bound for every $\alpha$ and $\beta$ with "
-        r"$\beta/(\alpha + R) < 1$."
-    ),
     hypotheses=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
     checks=(
         Check("algebra", "D is arbitrary", _any_accuracy, expected="violated", part=_ARBITRARY),
@@ -260,34 +192,13 @@ ANY_D: Statement = replace(
         *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
     ),
     expected="violated",
-    remark=None,
-    reading=(
-        r"$D$ may be arbitrarily small with this step, whatever $\alpha$ and $\beta$ are, without Corollary 1's limit."
-    ),
     reading_of="shulgin2025.eq12",
-    typos=(),
 )
 
 REPAIRED: Statement = replace(
     EQ12,
     id="shulgin2025.eq12.repaired",
-    title=r"$\alpha$-NormEC without noise: a bound that does approach gradient descent's",
-    source=Source(
-        shu.PAPER,
-        "Section 4, and Appendix F",
-        "12",
-        note=(
-            r"repaired: $\alpha$ and $\beta$ are prescribed. With $\alpha = \beta$ large the messages are nearly "
-            "proportional to the residuals, and the memories follow whatever the step; the memories may start $D + M$ "
-            r"away, $M = L_\text{max} \sqrt{2 (f(x^0) - f_\text{inf})/L}$, instead of $D$. In the private form the "
-            r"noise grows with that $\beta$"
-        ),
-    ),
-    text=(
-        r"For every $D > 0$, with $\alpha = \beta = (M + M^2/D)/\sqrt{K + 1}$, $M = L_\text{max} \sqrt{2 (f(x^0) - "
-        r"f_\text{inf})/L}$, $R \le (D + M)/\sqrt{K + 1}$ and $\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + "
-        r"1))}$, $\alpha$-NormEC satisfies (12)."
-    ),
+    source=Source(shu.PAPER, "Section 4, and Appendix F", "12"),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
@@ -306,10 +217,7 @@ REPAIRED: Statement = replace(
         *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
         *runs({**NEARLY, **CLOSER}, prescribed),
     ),
-    remark=None,
-    reading="",
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent"),
-    typos=(),
 )
 
 STATEMENTS = (EQ12, ANY_D, REPAIRED)

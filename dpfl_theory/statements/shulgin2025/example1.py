@@ -165,27 +165,7 @@ def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 EXAMPLE1: Statement = Statement(
     id="shulgin2025.example1",
     kind="corollary",
-    title="Normalised gradients without memories do not converge to the optimum",
-    source=Source(
-        shu.PAPER,
-        "Example 1, Section 3.4",
-        note=(
-            "the example's own instance is lost in the available text; a natural one is taken, $f_1 = f_2 = (L/2)(x - "
-            r"m)^2$ and $f_3 = (L/2)(x + 2m)^2$, whose optimum is 0, and its limit as a function of $\alpha$ derived. "
-            "The claim is the words': smoothed normalization 'cannot address this convergence issue'. $L = 1$ and $m "
-            "= 3$ in exact arithmetic. In this instance smoothing helps: the limit's distance from the optimum falls "
-            r"from $m$ at $\alpha = 0$ to 0 as $\alpha$ grows, as $2 L m^2/(3 \alpha)$ for large $\alpha$. With "
-            r"longer steps $(\gamma L > \alpha)$ the limit can repel: for $L = 1$, $m = 3$, $\alpha = 1/100$ and "
-            r"$\gamma = 0.4$ the run ends in a cycle about it, between 2.694 and 3.035, without coming near the "
-            "optimum"
-        ),
-        provenance="derived",
-    ),
-    text=(
-        r"$x^{k+1} = x^k - \gamma (1/n) \sum_i \operatorname{Norm}_\alpha(\nabla f_i(x^k))$ does not converge to the "
-        r"optimum, which is stationary for no $\alpha \ge 0$. With $\gamma L \le \alpha$ and a start above its limit "
-        "it never has a gradient shorter than the limit's, which is positive."
-    ),
+    source=Source(shu.PAPER, "Example 1, Section 3.4", provenance="derived"),
     symbols=(_CENTRE, *shu.symbols("L", "alpha", "gamma")),
     expectations=(_END,),
     hypotheses=(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Typo, Values, checks
+from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, checks
 from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
@@ -191,28 +191,7 @@ _RATIOS = (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
 LEMMA1: Statement = Statement(
     id="shulgin2025.lemma1",
     kind="lemma",
-    title="Smoothed normalisation: bounded, and at a known distance",
-    source=Source(
-        shu.PAPER,
-        "Lemma 1, Section 3.3",
-        "7, 8",
-        note=(
-            r"(7) is $\|\operatorname{Norm}_\alpha(g)\| \le 1$; the formula here is (8). For $\alpha = 0$ and $g = 0$ "
-            "it has $0/0$ and claims nothing. The factor of (8), which 'improves the contraction factor, compared to "
-            r"standard normalization' for short vectors, is below 1 exactly for $\beta < 2 (\alpha + \|g\|)$, near $g "
-            r"= 0$ for $\beta < 2 \alpha$"
-        ),
-        provenance="restored",
-        restoration=(
-            "(7) is from 'the norm of the normalized vector is bounded above'. (8) is from 'the distance between the "
-            "true vector and a', which 'is bounded by a function of' symbols that are lost, and from Appendix B. That "
-            r"(8) is an equality of squares, with $\alpha \ge 0$ and $\beta > 0$ arbitrary, is a judgement"
-        ),
-    ),
-    text=(
-        r"For any $\alpha \ge 0$, $\beta > 0$ and $g$, $\|\operatorname{Norm}_\alpha(g)\| \le 1$, and (8) is an "
-        "equality."
-    ),
+    source=Source(shu.PAPER, "Lemma 1, Section 3.3", "7, 8", provenance="restored"),
     symbols=(_REST, _LENGTH, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=_lemma1_sides,
@@ -237,41 +216,12 @@ LEMMA1: Statement = Statement(
             },
         ),
     ),
-    typos=(
-        Typo(
-            "DP-SGD with smoothed normalization is called 'a special case of Das et al. (2022)'. That paper sends $C "
-            r"u/\|u\|$; its Appendix B names the constant in the denominator of Yang et al. as a difference. With one "
-            r"local step it is a special case for $\alpha = 0$ only.",
-            where="Section 2, Distributed non-private methods with clipping",
-        ),
-    ),
 )
 
 TABLE1: Statement = Statement(
     id="shulgin2025.table1",
     kind="table",
-    title="Properties of three operators: contractive compressor, clipping, smoothed normalisation",
-    source=Source(
-        shu.PAPER,
-        "Table 1, Section 3.4",
-        note=(
-            r"$E\|C(g) - g\|^2 \le (1 - \eta)\|g\|^2$; $\|\operatorname{Clip}_\tau(g) - g\| = \max(0, \|g\| - \tau)$, "
-            r"the formula here; (8), which is shulgin2025.lemma1. Of the first row, a definition, Top-k with $\eta = "
-            "k/d$ is tested. That it 'behaves similarly to a contractive compressor', as clipping does not, is read "
-            r"as a claim on how (8) scales with $\|g\|$: with a fixed $\beta$ neither operator has one $\eta > 0$ for "
-            r"all vectors; for all vectors of length at most $R$ clipping has one ($1 - (1 - \tau/R)^2$ for $R > "
-            r"\tau$, else 1), and smoothed normalisation exactly if $\beta < 2 \alpha$"
-        ),
-        provenance="restored",
-        restoration=(
-            "the head, 'Operator' and 'Property', and the rows' operators from Section 3.5, 'the contractive "
-            "compressor property required by EF21 (see Table 1)'; the cells are lost, and their form is a judgement"
-        ),
-    ),
-    text=(
-        r"A contractive compressor has $E\|C(g) - g\|^2 \le (1 - \eta)\|g\|^2$, clipping the equality below, and "
-        "smoothed normalisation (8)."
-    ),
+    source=Source(shu.PAPER, "Table 1, Section 3.4", provenance="restored"),
     symbols=(_CLIPPED, _LENGTH, *shu.symbols("tau")),
     relation="==",
     sides=_table1_sides,

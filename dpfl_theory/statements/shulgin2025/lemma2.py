@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Remark, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, checks
 from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.shulgin2025 import _line as line
@@ -159,27 +159,7 @@ def _radius_grid() -> tuple[dict[str, str], ...]:
 LEMMA2: Statement = Statement(
     id="shulgin2025.lemma2",
     kind="lemma",
-    title="The clients' residuals stay at most $R$",
-    source=Source(
-        shu.PAPER,
-        "Lemma 2, Appendix D",
-        note=(
-            "several rounds apply it one after another. The tables of Appendix I have values up to 10 in a column "
-            r"whose head is lost; if that is $\beta$, and $\alpha$ is small, the form with $\beta < \alpha + R$ is "
-            "true only for $R$ of about 20 or more. Its hypothesis requires $R$ of about 10"
-        ),
-        provenance="restored",
-        restoration=(
-            "from its proof, of which 'From the definition of the Euclidean norm' and 'when' are left; also from its "
-            "use in steps 1 of the proofs of Theorems 1 and 2, an induction over the rounds. That residuals stay "
-            "bounded by one number and that the step is limited is, as we judge, pinned by these; the condition on "
-            r"$\beta$ is a judgement"
-        ),
-    ),
-    text=(
-        r"If $\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$, $\beta \le \alpha$ and $0 < \gamma \le \beta R/((\alpha + R) "
-        r"L_\text{max})$, then $\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\| \le R$."
-    ),
+    source=Source(shu.PAPER, "Lemma 2, Appendix D", provenance="restored"),
     symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual("R"),),
     hypotheses=(shu.CLIENTS, shu.WITHIN, Hypothesis(lambda s: (s.beta > 0, s.beta <= s.alpha)), shu.STEP),
@@ -192,34 +172,12 @@ LEMMA2: Statement = Statement(
         *runs(NO_OVERSHOOT),
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
-    remark=Remark(
-        r"If the lost condition on $\beta$ is $\beta/(\alpha + R) < 1$, the one with which Theorem 1 is entered, then "
-        r"a short residual can grow beyond $R$: an update multiplies a residual $r$ by $1 - \beta/(\alpha + r)$, "
-        r"which for $r < \beta - \alpha$ is negative and for $\alpha = 0$ has no bound as $r$ gets short. $n = 1$, $f "
-        r"= x^2/2$, $R = 1$, $\alpha = 0$, $\beta = \gamma = 9/10$, $x^0 = 5$, $v^0 = 49/10$: the residual $1/10$ "
-        r"becomes -8/10 at $v^1 = 58/10$, and -17/10 at $x^1 = 41/10$. With every $\gamma$ up to its limit it then "
-        r"holds exactly where $(\sqrt{\beta} - \sqrt{\alpha})^2 \le R (\alpha + R - \beta)/(\alpha + R)$ or $\beta "
-        r"\le \alpha$; otherwise residuals stay below $2R$, which they approach only for $\alpha$ near 0 and $\beta$ "
-        "near $R$. The restored Theorems 1 and 2 survive: they need a residual of at most $R$ after the memories' "
-        r"update, and that is true for every $\beta < \alpha + R$.",
-        shown_by="shulgin2025.lemma2.larger-beta",
-        repaired="shulgin2025.lemma2.repaired",
-    ),
     uses=("shulgin2025.lemma1",),
-    reading=(
-        r"The lost condition on $\beta$ is restored as $\beta \le \alpha$, with which no update of a memory "
-        "overshoots."
-    ),
 )
 
 LARGER_BETA: Statement = replace(
     LEMMA2,
     id="shulgin2025.lemma2.larger-beta",
-    title=r"The clients' residuals stay at most $R$, for larger $\beta$",
-    text=(
-        r"If $\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$, $\beta/(\alpha + R) < 1$ and $0 < \gamma \le \beta "
-        r"R/((\alpha + R) L_\text{max})$, then $\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\| \le R$."
-    ),
     hypotheses=(shu.CLIENTS, shu.WITHIN, shu.CONTRACTS, shu.STEP),
     checks=(
         Check("algebra", "where no step overshoots", _without_overshoot),
@@ -233,10 +191,6 @@ LARGER_BETA: Statement = replace(
         *runs(WITHIN),
     ),
     expected="violated",
-    remark=None,
-    reading=(
-        r"The lost condition on $\beta$ is restored as $\beta/(\alpha + R) < 1$, the one of the restored Theorem 1."
-    ),
     reading_of="shulgin2025.lemma2",
 )
 
@@ -244,21 +198,7 @@ LARGER_BETA: Statement = replace(
 REPAIRED: Statement = replace(
     LEMMA2,
     id="shulgin2025.lemma2.repaired",
-    title="The clients' residuals stay within a radius that allows for overshoot",
-    source=Source(
-        shu.PAPER,
-        "Lemma 2, Appendix D",
-        note=(
-            r"repaired: the radius is $\max(R, q + \beta R/(\alpha + R))$ with the largest overshoot $q = \max(0, "
-            r"\sqrt{\beta} - \sqrt{\alpha})^2$; it is $R$ itself for $\beta \le \alpha$, and below $2R$ always"
-        ),
-    ),
-    text=(
-        r"Let $\max_i \|\nabla f_i(x^k) - v_i^k\| \le \rho = \max(R, q + \beta R/(\alpha + R))$, $\beta/(\alpha + R) "
-        r"< 1$ and $0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$. Then $\max_i \|\nabla f_i(x^{k+1}) - "
-        r"v_i^{k+1}\| \le \rho$, and $\max_i \|\nabla f_i(x^k) - v_i^{k+1}\| \le A = \max(R - \beta R/(\alpha + R), "
-        r"q) \le R$ in between."
-    ),
+    source=Source(shu.PAPER, "Lemma 2, Appendix D"),
     symbols=(shu.SCALE, *shu.symbols("gamma", "alpha", "beta", "L_max")),
     expectations=(shu.next_residual(r"\rho"),),
     hypotheses=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
@@ -278,8 +218,6 @@ REPAIRED: Statement = replace(
         *runs(_NOT_SMOOTH, expected="not-applicable"),
     ),
     smoke=("one client, its residual 1.79 R, round 41",),
-    remark=None,
-    reading="",
 )
 
 STATEMENTS = (LEMMA2, LARGER_BETA, REPAIRED)

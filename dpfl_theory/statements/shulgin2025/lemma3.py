@@ -119,21 +119,7 @@ _RUNS = {
 LEMMA3: Statement = Statement(
     id="shulgin2025.lemma3",
     kind="lemma",
-    title="Noise that the server's estimate accumulates",
-    source=Source(
-        shu.PAPER,
-        "Lemma 3, Appendix G",
-        note=("here for the last round $K$; so for every $k$"),
-        provenance="restored",
-        restoration=(
-            "from its proof, 'By applying the equation recursively', the triangle inequality and Jensen's inequality "
-            r"over independent noises; that $\hat v^0$ is the mean of the $v_i^0$, and each symbol, is a judgement"
-        ),
-    ),
-    text=(
-        r"If $\hat v^0 = (1/n) \sum_i v_i^0$ and $z_i^k \sim N(0, \sigma^2 I_d)$ are independent, then the server's "
-        "estimate satisfies the bound."
-    ),
+    source=Source(shu.PAPER, "Lemma 3, Appendix G", provenance="restored"),
     symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),
     hypotheses=(shu.ROUNDS, shu.NOISE),

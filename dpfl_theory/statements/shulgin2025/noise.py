@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Remark, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -71,30 +71,7 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
 NOISE: Statement = Statement(
     id="shulgin2025.noise",
     kind="corollary",
-    title=r"noise that makes $\alpha$-NormEC differentially private",
-    source=Source(
-        PAPER,
-        "Utility guarantees, Section 5",
-        note=(
-            r"Section 3.3 has a range of $\varepsilon$ and $\delta$, 'To obtain reasonable DP guarantees, we usually "
-            r"choose', whose values are lost; the second one mentions 'the number of data points', and $\delta \le "
-            "1/N$ is at most $e^{-5}$ from $N = 149$ on. The theorem of Abadi et al. has a range of its own. Every "
-            "client in every round. Zero-out: a client's message is replaced by noise only; each client's messages "
-            "are seen. Where only their sum over $n$ clients is seen, the case of one client is the same"
-        ),
-        provenance="restored",
-        restoration=(
-            "from 'setting the standard deviation of the DP noise according to Theorem 1 of Abadi et al. (2016)' and "
-            r"from the sensitivity 1 that (7) gives. That all $K + 1$ rounds and $\log(1/\delta)$ enter by their "
-            r"square root is, as we judge, pinned by that theorem; the range of $\varepsilon$ and $\delta$ is a "
-            "judgement, and so is what neighbours are"
-        ),
-    ),
-    text=(
-        r"With noise of standard deviation $\sigma = O(\sqrt{(K + 1) \log(1/\delta)}/\varepsilon)$ on every client's "
-        r"normalised message, $\alpha$-NormEC is $(\varepsilon, \delta)$-differentially private for $\varepsilon \le "
-        r"10$ and $\delta \le e^{-5}$: the constant 2 is enough."
-    ),
+    source=Source(PAPER, "Utility guarantees, Section 5", provenance="restored"),
     symbols=(*_SYMBOLS, _CONSTANT),
     hypotheses=(
         Hypothesis(
@@ -112,33 +89,12 @@ NOISE: Statement = Statement(
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
         *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
-    remark=Remark(
-        r"If no range of $\varepsilon$ is meant but that of Theorem 1 of Abadi et al., $\varepsilon \le u (K + 1)$, "
-        r"then no constant is enough: for every $u$ and $v$, with $s^2 = v \log(1/\delta) \ge 1$ and $\varepsilon = 4 "
-        r"s^2$, the true $\delta$ exceeds $\Phi(s) - \varphi(s)/(3 s) > 0.76$ once $K + 1 \ge \varepsilon/u$, as "
-        r"every client takes part in every round. The true $\delta$ is the least for all messages of norm up to 1, "
-        r"where one client's are replaced by noise only. In numbers: $v = 4$, which is enough for $\varepsilon \le "
-        r"10$, is not for $\delta = 10^{-5}$ and $\varepsilon = 37$: whatever $K$ is ($\sigma = 1.116$ for $K + 1 = "
-        r"37$), the true $\delta$ is 1.361e-5.",
-        shown_by="shulgin2025.noise.any-epsilon",
-        repaired="shulgin2025.noise.repaired",
-    ),
-    reading=(
-        r"The range that Section 3.3 mentions, its values lost, is read as $\varepsilon \le 10$ and $\delta \le "
-        "e^{-5}$."
-    ),
     universal=False,
 )
 
 ANY_EPSILON: Statement = replace(
     NOISE,
     id="shulgin2025.noise.any-epsilon",
-    title=r"noise that makes $\alpha$-NormEC differentially private, for every $\varepsilon$",
-    text=(
-        r"Constants $u$ and $v$ exist such that, for every $\varepsilon \le u (K + 1)$ and $\delta$, noise of "
-        r"standard deviation $\sqrt{v (K + 1) \log(1/\delta)}/\varepsilon$ on every client's normalised message makes "
-        r"$\alpha$-NormEC $(\varepsilon, \delta)$-differentially private."
-    ),
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
@@ -154,8 +110,6 @@ ANY_EPSILON: Statement = replace(
         ),
     ),
     expected="violated",
-    remark=None,
-    reading=r"No range of $\varepsilon$ is read from Section 3.3; that of Theorem 1 of Abadi et al. is taken.",
     reading_of="shulgin2025.noise",
     universal=True,
 )
@@ -163,20 +117,7 @@ ANY_EPSILON: Statement = replace(
 REPAIRED: Statement = Statement(
     id="shulgin2025.noise.repaired",
     kind="corollary",
-    title=r"noise that makes $\alpha$-NormEC differentially private, $\varepsilon \le 2 \log(1/\delta)$",
-    source=Source(
-        PAPER,
-        "Utility guarantees, Section 5",
-        note=(
-            r"repaired: $0 < \varepsilon \le 2 \log(1/\delta)$, and the constant is 2; 4 with replacement instead of "
-            "zero-out"
-        ),
-    ),
-    text=(
-        r"Let $\delta$ be in (0, 1) and $0 < \varepsilon \le 2 \log(1/\delta)$. With noise of standard deviation "
-        r"$\sigma = 2 \sqrt{(K + 1) \log(1/\delta)}/\varepsilon$ on every client's normalised message, "
-        r"$\alpha$-NormEC is $(\varepsilon, \delta)$-differentially private."
-    ),
+    source=Source(PAPER, "Utility guarantees, Section 5"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ROUNDS, shared.DELTA),
     relation="==",

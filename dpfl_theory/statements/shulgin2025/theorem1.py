@@ -112,31 +112,7 @@ _ROUNDS = (
 THEOREM1: Statement = Statement(
     id="shulgin2025.theorem1",
     kind="theorem",
-    title=r"$\alpha$-NormEC without noise: smooth objectives",
-    source=Source(
-        shu.PAPER,
-        "Theorem 1, Section 4",
-        note=(
-            r"the proof depends on Lemma 2, residuals before the update stay at most $R$; for $\beta$ above $\alpha$ "
-            "that can fail (see there). The theorem does not need it: by the repaired Lemma 2 the residuals after the "
-            r"update stay at most $R$. With zero memories $R$ is at least $\|\nabla f(x^0)\|$, so that the restored "
-            "term $2R$ by itself exceeds the guarantee of an algorithm that never moves; the sharpened bound can be "
-            r"below it, for $\alpha = \beta$ much larger than $R$. The curvature term decides nowhere: with $A \le "
-            r"R$, $G = (f(x^0) - f_\text{inf})/(\gamma (K + 1))$ and $L \gamma < R$ the sharpened bound is at most "
-            r"$\sqrt{R^2 + (G + R/2)^2}$, which is below $G + 2R$"
-        ),
-        provenance="restored",
-        restoration=(
-            "from the four steps of its proof and from 'converges sublinearly up to the additive constant of'. The "
-            r"terms are pinned by the descent inequality; the condition on $\beta$, $\beta/(\alpha + R) < 1$, the "
-            "limit of the step and the constant $2R$ are judgements"
-        ),
-    ),
-    text=(
-        "If $f$ is $L$-smooth and bounded from below and each $f_i$ is $L_i$-smooth, then Algorithm 1 with $R = "
-        r"\max_i \|\nabla f_i(x^0) - v_i^0\|$, $\beta/(\alpha + R) < 1$ and $0 < \gamma \le \beta R/((\alpha + R) "
-        r"L_\text{max})$ satisfies the bound."
-    ),
+    source=Source(shu.PAPER, "Theorem 1, Section 4", provenance="restored"),
     symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
@@ -213,24 +189,7 @@ _LEAVINGS = (
 SHARPENED: Statement = replace(
     THEOREM1,
     id="shulgin2025.theorem1.sharpened",
-    title=r"$\alpha$-NormEC without noise, with a smaller bound",
-    source=Source(
-        shu.PAPER,
-        "Theorem 1, Section 4",
-        note=(
-            r"derived: the sharpened descent inequality with $A = \max(R - \beta R/(\alpha + R), q)$, $q = \max(0, "
-            r"\sqrt{\beta} - \sqrt{\alpha})^2$, in place of $R$. By induction on the residuals: those before an "
-            r"update are at most $\max(R, q + \beta R/(\alpha + R))$, so those after it are at most $A$, and the step "
-            r"adds at most $\beta R/(\alpha + R)$. $A$ enters as a leg of a right-angled triangle instead of twice "
-            r"$R$ in a sum. $A < R$, and $A$ falls to 0 where $\alpha = \beta$ grows; then also zero memories give a "
-            r"bound that can be below $\|\nabla f(x^0)\|$"
-        ),
-    ),
-    text=(
-        r"Under the hypotheses of Theorem 1, $\min_k \|\nabla f(x^k)\| \le \sqrt{A^2 + B^2}$ with $B = (f(x^0) - "
-        r"f_\text{inf})/(\gamma (K + 1)) + L \gamma/2$ and $A = \max(R - \beta R/(\alpha + R), q) \le R$, $q = "
-        r"\max(0, \sqrt{\beta} - \sqrt{\alpha})^2$, in place of $2R + B$."
-    ),
+    source=Source(shu.PAPER, "Theorem 1, Section 4"),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "descent inequalities added up", _angles_added_up),

@@ -119,30 +119,7 @@ the last round; the upper limit is then 2.37 where the run without noise has 1.5
 THEOREM2: Statement = Statement(
     id="shulgin2025.theorem2",
     kind="theorem",
-    title=r"$\alpha$-NormEC with noise: smooth objectives",
-    source=Source(
-        shu.PAPER,
-        "Theorem 2, Section 5",
-        note=(
-            "the memories use the messages without noise, so that Theorem 1's note on Lemma 2 applies unchanged. No "
-            r"run comes near a bound that is below $\|\nabla f(x^0)\|$: without the noise term the bound fails in one "
-            "run only, where it is far above the first gradient. The term's constant depends on the exact moments. No "
-            "instance is known in which the curvature term decides; without noise no such instance exists (Theorem "
-            r"1). Lemma 3 needs $\hat v^0 = (1/n) \sum_i v_i^0$, so the server knows the mean of the first memories; "
-            "memories near the clients' gradients, which a small $R$ requires, reveal to it the first gradient "
-            "without noise"
-        ),
-        provenance="restored",
-        restoration=(
-            "from the three steps of its proof and from Lemma 3; 'introduces one additional term that arises from the "
-            "DP noise' pins the last term's form, Lemma 3 its constant. The other terms and the hypotheses are "
-            "Theorem 1's, with the judgements named there"
-        ),
-    ),
-    text=(
-        r"Under the hypotheses of Theorem 1, with $z_i^k \sim N(0, \sigma^2 I)$ added to every message that the "
-        "server receives, the bound holds."
-    ),
+    source=Source(shu.PAPER, "Theorem 2, Section 5", provenance="restored"),
     symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
     expectations=(shu.E_LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),

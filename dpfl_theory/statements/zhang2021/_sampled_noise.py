@@ -39,10 +39,6 @@ _ROUNDS = 80
 """The least number of rounds over ln(1/delta)."""
 
 
-def _log(values: Mapping[str, Any]) -> float:
-    return math.log(1 / float(values["delta"]))
-
-
 RANGE = Hypothesis(
     lambda s: (s.epsilon > 0, s.epsilon <= sp.Min(s.P**2 * s.T / s.N**2, sp.Rational(_MOST) * sp.log(1 / s.delta))),
     r"$0 < \varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$",

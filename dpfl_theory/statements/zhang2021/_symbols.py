@@ -238,10 +238,9 @@ def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
     return evaluate_side(statement, "lhs", all_of_them), evaluate_side(statement, "rhs", all_of_them)
 
 
-def proof_step(id_: str, title: str, equation: str, note: str, text: str, **more: Any) -> Statement:
+def proof_step(id_: str, equation: str, **more: Any) -> Statement:
     """A step of the proof of Theorem 3.1."""
-    source = Source(PAPER, PROOF, equation, note)
-    return Statement(id=id_, kind="step", title=title, source=source, text=text, **more)
+    return Statement(id=id_, kind="step", source=Source(PAPER, PROOF, equation), **more)
 
 
 # The limits of the steps.

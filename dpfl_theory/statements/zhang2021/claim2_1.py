@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, Typo, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
@@ -162,19 +162,10 @@ _POINT = (
 CLAIM: Statement = Statement(
     id="zhang2021.claim2.1",
     kind="corollary",
-    title="FedAvg with model clipping misses the optimum",
     source=Source(
         zhang.PAPER,
         f"Claim 2.1, Section 2.1 ({zhang.VERSION})",
         "5",
-        r"with the proof's problem $f = \sum (x - b_i)^2/2$, $b = (-c/2, -c/2, kc)$, $k > 4$; all clients, no noise, "
-        r"$\eta_g = 1$",
-    ),
-    text=(
-        "Given any constant clipping threshold $c$, there exists a convex quadratic problem, for which FedAvg with "
-        r"model clipping does not converge to the global optimal solution with any fixed $Q \ge 1$ and $\eta_l > 0$. "
-        r"Its stationary point is $\lambda c/(3 - 2 \lambda)$, $\lambda = (1 - \eta_l)^Q$ in (0, 1), and the optimum "
-        "$(k-1)c/3$."
     ),
     symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
@@ -199,16 +190,6 @@ CLAIM: Statement = Statement(
         *checks("monte-carlo", _experiment, _RUNS),
     ),
     smoke=("printed formula", "k = 5, started at the optimum"),
-    typos=(
-        r"The proof's $\lambda = (1 - \eta_l)^Q$ in (0, 1) does not cover every $\eta_l \ge 1$; the claim holds there "
-        "too, because a mean of clipped models never exceeds $c$.",
-        Typo(
-            "'We [...] prove that difference clipping outperforms model clipping' says more than Claims 2.1 and 2.2 "
-            "do. They compare stationary points of quadratics without noise, and the step of Claim 2.2 depends on "
-            "$x^*$. Section 2.1 says rightly that they indicate it.",
-            where="Section 1, Contributions, item 1",
-        ),
-    ),
 )
 
 STATEMENTS = (CLAIM,)

@@ -229,21 +229,9 @@ _BEYOND = (
 REACHED: Statement = Statement(
     id="zhang2021.claim2.2a",
     kind="corollary",
-    title="Difference clipping can converge to the optimum of linear regression",
     source=Source(
         zhang.PAPER,
         f"Claim 2.2, Section 2.1, first sentence ({zhang.VERSION})",
-        note=(
-            r"all clients, no noise, $\eta_g = 1$, as in the proof's round; from every start $x^0$, with an $\eta_l$ "
-            r"that does not depend on it. The formula is derived here (the paper has none): $Q = 1$, $R = (c/\eta_l - "
-            r"G^*)/L$, and a run is within $R$ of $x^*$ after 2 $(D - R)/(\eta_l (\mu R - G^*))$ rounds. $x^*$ is the "
-            r"solution nearest to $x^0$ where there is more than one, and $\mu$ the smallest positive eigenvalue of "
-            "$f$'s Hessian"
-        ),
-    ),
-    text=(
-        r"For all linear regression problem with fixed clipping threshold $c$, there exist $\eta_l$ and local update "
-        r"step $Q \ge 1$ such that FedAvg with difference clipping converges to the global optimal solution."
     ),
     symbols=(
         *zhang.symbols("c", "eta_l", "L", "T", "D"),
@@ -272,23 +260,6 @@ REACHED: Statement = Statement(
             ),
         ),
         *checks("monte-carlo", _run, RUNS, {"just below the rounds that it takes": "not-applicable"}),
-    ),
-    typos=(
-        r"The parameters that the proof offers, $Q = 1$ and $\eta_l = 1/\max_i \|\nabla f_i(x^*)\|$, lack a factor "
-        r"$c$ and a limit $1/L$: on the paper's own problem (8) they are $\eta_l = 1/6$, with which the stationary "
-        "point for $c = 1/2$ is $1/2$ and not 0, and for $c = 2$ the optimum repels (a round multiplies $x$ by "
-        r"-23/18); they are not defined where all gradients vanish at $x^*$. The words 'when $\eta_l$ is small "
-        "enough' that follow are what is needed.",
-        "That $x^*$ is stationary, which the proof shows, is not yet that the method converges to it.",
-        r"In two or more dimensions (6) is in general not a gradient. For $A_i^T A_i = \operatorname{diag}(1, 2)$, "
-        r"$b_i = 0$, $\Lambda_i = \eta_l$ I and a short $c$ the clipped gradient is $c (x_1, 2 x_2)/r$ with $r = "
-        r"\sqrt{x_1^2 + 4 x_2^2}$. The derivative of its first entry in $x_2$ is -4 $c x_1 x_2/r^3$, that of the "
-        "second in $x_1$ is -2 $c x_1 x_2/r^3$. So the problems $f_i'$, which 'in general it is hard to write down', "
-        "need not exist. And Remark 1's 'FedAvg algorithm with difference clipping optimizes the sum of the Huberzied "
-        "re-weighted local loss functions' is shown for scalars only; it also mentions a learning rate for each local "
-        r"loss, while the algorithm has one $\eta_l$ for all. The first sentence of Claim 2.2 does not depend on it.",
-        r"The printed $\Lambda_i$ needs $A_i^T A_i$ to be invertible; $\eta_l \sum_{q < Q} (I - \eta_l A_i^T A_i)^q$ "
-        "is always defined.",
     ),
 )
 

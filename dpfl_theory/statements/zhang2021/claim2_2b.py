@@ -13,13 +13,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Outcome, Values
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021._causes import HUBER_PART
 
 
 def reweighting(a: Fraction, eta: Fraction, Q: int) -> Fraction:
@@ -131,19 +130,10 @@ _PART = (
 EQ7: Statement = Statement(
     id="zhang2021.eq7",
     kind="step",
-    title="The Huberised loss that clipping optimises in one dimension",
     source=Source(
         zhang.PAPER,
         f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
-        r"the second part; both sides are the increase of the loss from its minimiser, 0 there. $\Lambda_i f_i$ has "
-        "the unit of a squared parameter; $A_i$ is counted as a pure number, so that only $c$, $x$ and $b_i$ carry a "
-        "unit",
-    ),
-    text=(
-        r"When $x$ is a scalar, $f_i'(x)$ is the Huberized loss of $\Lambda_i f_i(x)$: $\Lambda_i f_i(x)$ if "
-        r"$|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ otherwise; its gradient is "
-        "(6), the clipped one."
     ),
     symbols=_SYMBOLS,
     relation="==",
@@ -157,32 +147,15 @@ EQ7: Statement = Statement(
         Check("exact", "clipped part", grown, _OUTSIDE, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=HUBER_PART,
-        grade="misprint",
-        effect=Effect(0.0, "Nothing changes: nothing else in the paper uses (7), and (6) has the gradient."),
-        printed=r"$c |(\Lambda_i/A_i) f_i(x)| - c^2/2$ where the update is clipped",
-        corrected=r"$c |(A_i x - b_i)/A_i| - c^2/(2 \Lambda_i A_i^2)$",
-        counterexample=(
-            r"$A = \Lambda = c = 1$, $b = 0$, $x = 3$: (7) gives 4, not $5/2$, and its derivative there is 3, not 1"
-        ),
-        repaired="zhang2021.eq7.repaired",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="zhang2021.eq7.repaired",
     kind="step",
-    title="The Huberised loss that clipping optimises in one dimension, repaired",
     source=Source(
         zhang.PAPER,
         f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
         "7",
-        "repaired: the residual in place of the loss, and the offset that makes the two parts meet",
-    ),
-    text=(
-        r"When $x$ is a scalar, the loss $\Lambda_i f_i(x)$ if $|\Lambda_i A_i (A_i x - b_i)| \le c$, and $c |x - "
-        r"b_i/A_i| - c^2/(2 \Lambda_i A_i^2)$ otherwise, has the clipped gradient (6) as its derivative."
     ),
     symbols=_SYMBOLS,
     relation="==",
@@ -252,16 +225,10 @@ _RUNS: dict[str, dict[str, Any]] = {
 BETTER: Statement = Statement(
     id="zhang2021.claim2.2b",
     kind="corollary",
-    title="Clipping updates can end with a smaller loss than not clipping",
     source=Source(
         zhang.PAPER,
         f"Claim 2.2, Section 2.1, second sentence ({zhang.VERSION})",
         "8",
-        r"on problem (8) with $c = 1$; all clients, no noise, $\eta_g = 1$; updates are clipped, as in Algorithm 2",
-    ),
-    text=(
-        r"There exist a linear regression problem such that under the same $c$, $\eta_l$ and $Q$, FedAvg with "
-        "difference clipping converges to a better solution with smaller loss than the original FedAvg."
     ),
     expectations=zhang.expected("E_clipped_end", "E_plain_end"),
     sides=_second_sides,

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Hypothesis, Outcome, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _rate, theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._sampled_noise import LONG, RANGE
 
 _WHERE = f"Corollary 3.2.1, Section 3.2 ({zhang.VERSION})"
@@ -52,22 +51,7 @@ _REPAIRED_SYMBOLS = zhang.symbols(
 COROLLARY: Statement = Statement(
     id="zhang2021.corollary3.2.1",
     kind="corollary",
-    title="Convergence of DP-FedAvg under a privacy budget",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "9",
-        r"$f$ is the mean of the $f_i$; $\sigma^2$ is the prescribed variance. The steps $\eta_l = 1/\sqrt{TQL}$ of "
-        r"Section 3.1, read as $1/(\sqrt{T} Q L)$ (see Theorem 3.1), are not used here: (9) is stated for all steps. "
-        "The best rate is approached as $T$ grows, with no upper limit; (9) needs $Q T$ of order $N^2 "
-        r"\varepsilon^2/(P d \ln(1/\delta))$ at least",
-    ),
-    text=(
-        r"For $c = \eta_l Q c'$ with $c' \ge G$ and $\sigma^2$ as in Theorem 3.2, for any $(\varepsilon, \delta)$ "
-        r"satisfying its constraints, $(1/T) \sum_t E\|\nabla f(x^t)\|^2 \le O(1/(\eta_g \eta_l Q T) + \eta_l^2 Q^2 + "
-        r"\eta_g \eta_l/P) + O(\eta_g \eta_l Q T d \ln(1/\delta)/(N^2 \varepsilon^2))$, and the best rate one can get "
-        r"from the above bound is $\tilde O(\sqrt{d}/(N \varepsilon))$ by optimizing $\eta_g$, $\eta_l$, $Q$, $T$."
-    ),
+    source=Source(zhang.PAPER, _WHERE, "9"),
     relation="exists",
     checks=(
         Check("algebra", "the privacy term", _rate.from_theorem),
@@ -75,33 +59,6 @@ COROLLARY: Statement = Statement(
         Check("algebra", "no constant makes (9) true", _rate.no_constant, {}, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLED_CLIENTS,
-        grade="false",
-        effect=Effect(
-            32.0,
-            r"The third term must grow by the order of $Q$, constants aside, wherever $\sigma_g > 0$: 32 in the "
-            "paper's experiments, where $P = 80 < N = 1920$.",
-        ),
-        printed=r"$\eta_g \eta_l/P$ as the third term of (9)",
-        corrected=(
-            r"the third term is $\eta_g \eta_l Q/P$ where $\sigma_g > 0$ and $P < N$. The other three terms remain "
-            r"valid, and so does the best rate $\sqrt{d \ln(1/\delta)}/(N \varepsilon)$: the third term vanishes as "
-            r"$T$ grows with $\eta_g \eta_l Q T$ fixed, and the conditions of the repaired Theorem 3.2 hold there"
-        ),
-        why=(
-            "$Q$ is displayed in (9) and is one of the symbols that the rate is optimised over, so that no $O$ hides "
-            r"it, and $\varepsilon$ may be fixed: the counterexample needs no large one"
-        ),
-        counterexample=(
-            r"$\varepsilon$ and $\delta$ fixed, half of $N = Q^2$ clients Huber losses with threshold 3 around -1, "
-            r"half around 1 $(L = 1, G = 3, \sigma_g = 1)$, $P = Q$ of them in a round, $Q$ even, $x^0 = 0$, full "
-            r"gradients, $\eta_l = 1/Q^2$, $\eta_g = Q/48$, $T = k Q^2$ with $u k \ge \varepsilon$, $c' = G$: the run "
-            "leaves [-2, 2], where all losses are quadratic, with a probability that falls like $Q^2$ exp(-const "
-            "$Q^2$); as $Q$ grows the left side falls no faster than $1/(95 Q)$, and all terms of (9) like $1/Q^2$"
-        ),
-        repaired="zhang2021.corollary3.2.1.repaired",
-    ),
     uses=("zhang2021.theorem3.1", "zhang2021.theorem3.2"),
 )
 
@@ -111,24 +68,10 @@ _FEWER = {"just outside P <= N": {**instances.PRIVATE[_THIRTY], "stated": {"N": 
 REPAIRED: Statement = Statement(
     id="zhang2021.corollary3.2.1.repaired",
     kind="corollary",
-    title="Convergence of DP-FedAvg under a privacy budget, repaired",
     source=Source(
         zhang.PAPER,
         _WHERE,
         "9",
-        (
-            r"repaired: $Q$ in the third term, with the repaired Theorems 3.1 and 3.2 and with constants, so $T \ge "
-            r"80 \ln(1/\delta)$ and $\varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$. The bound is for cohorts of "
-            "$P$ different clients, or $P$ draws with replacement; the repaired Theorem 3.2 says for which cohorts "
-            "this noise is private. Drift and sampling are those of the repaired Theorem 3.1, where instances decide "
-            "them"
-        ),
-    ),
-    text=(
-        r"Let $c = \eta_l Q c'$ with $c' \ge G$ and $\sigma^2 = 4 c^2 P T \ln(1/\delta)/(N^2 \varepsilon^2)$. Under "
-        "the conditions of the repaired Theorem 3.2 and with the steps of the repaired Theorem 3.1, DP-FedAvg "
-        r"satisfies the bound. Its least value over the steps and T is of order $\sqrt{d \ln(1/\delta)}/(N "
-        r"\varepsilon)$."
     ),
     symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Experiment, Outcome, Sides, Statement, Symbols
+from dpfl_theory.core import Check, Experiment, Outcome, Sides, Statement, Symbols
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
-from dpfl_theory.statements.zhang2021._causes import LOST_SIGN
 from dpfl_theory.statements.zhang2021._instances import exact
 from dpfl_theory.statements.zhang2021._round import rounds
 
@@ -153,14 +152,7 @@ _SHARE = "It decides the probability P/N of taking part; the other checks decide
 
 EQ13: Statement = zhang.proof_step(
     "zhang2021.eq13",
-    "The first-order term in three parts",
     "13",
-    GIVEN + "The cohort is drawn independently of the stochastic gradients; a cohort that depends on the updates, as "
-    "where slow clients drop out, is not covered",
-    (
-        r"$\langle\nabla f(x_t), E (1/P) \sum_{P_t} \Delta_i\rangle$ is the sum of the same products with the "
-        r"clients' means of $\Delta - \tilde\Delta$, of $\tilde\Delta - \bar\Delta$ and of $\bar\Delta$."
-    ),
     symbols=zhang.symbols("first_bias", "second_bias", "common_product"),
     expectations=zhang.expected("cohort_product"),
     relation="==",
@@ -178,14 +170,7 @@ EQ13: Statement = zhang.proof_step(
 
 EQ14: Statement = zhang.proof_step(
     "zhang2021.eq14",
-    "The descent term as completed squares",
     "14",
-    GIVEN + "$A_1$, which (15) bounds, is the expectation in the last term",
-    (
-        r"$\langle\nabla f(x_t), E (1/N) \sum \bar\Delta\rangle = -(\eta_l \alpha Q/2) \|\nabla f\|^2 - (\eta_l "
-        r"\alpha/(2Q)) E\|\sum \Delta/(\eta_l N \alpha)\|^2 + (\eta_l \alpha/2) E\|\sqrt{Q} \nabla f - (1/\sqrt{Q}) "
-        r"\sum \Delta/(\eta_l N \alpha)\|^2$."
-    ),
     symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "far_square"),
     expectations=zhang.expected("common_product"),
     relation="==",
@@ -198,47 +183,11 @@ EQ14: Statement = zhang.proof_step(
         *simulated.runs(simulated.UNCLIPPED, expected="violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=LOST_SIGN,
-        grade="misprint",
-        effect=Effect(0.0, "Nothing changes: (15) bounds the right square, and (20) takes $A_1$ from there."),
-        printed=(
-            r"$\dots + (\eta_l \alpha/2) E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q}) (1/(\eta_l N \alpha)) \sum "
-            r"\Delta_i\|^2$"
-        ),
-        corrected=(
-            r"the same with a plus sign in the square, since the $\Delta_i$ are $-\eta_l \alpha$ times sums of "
-            "gradients"
-        ),
-        why=(
-            r"the rule quoted, $\langle a, b\rangle = -\|a\|^2/2 - \|b\|^2/2 + \|a - b\|^2/2$, has the sign of "
-            r"$\langle a, -b\rangle$"
-        ),
-        counterexample=(
-            r"$N = P = Q = 1$, $f = x^2/2$, $x_t = 1$, no noise, no clipping: the left side is $-\eta_l$, the right "
-            r"side $\eta_l$"
-        ),
-        repaired="zhang2021.eq14.repaired",
-        survives={
-            "zhang2021.eq20": "It takes $A_1$ as (15) defines and bounds it, which is the right square.",
-            "zhang2021.eq21": "It depends on (14) only through (20), which has the right square.",
-            "zhang2021.eq22": "It depends on (14) only through (20), which has the right square.",
-            "zhang2021.theorem3.1": "It depends on (14) only through (20), which has the right square.",
-            "zhang2021.corollary3.2.1": "It depends on (14) only through (20), which has the right square.",
-        },
-    ),
 )
 
 EQ14_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq14.repaired",
-    "The descent term as completed squares, repaired",
     "14",
-    GIVEN + "Repaired: a plus sign in the last square, which is $A_1$ of (15)",
-    (
-        r"$\langle\nabla f(x_t), E (1/N) \sum \bar\Delta\rangle = -(\eta_l \alpha Q/2) \|\nabla f\|^2 - (\eta_l "
-        r"\alpha/(2Q)) E\|\sum \Delta/(\eta_l N \alpha)\|^2 + (\eta_l \alpha/2) A_1$, $A_1 = E\|\sqrt{Q} \nabla f + "
-        r"(1/\sqrt{Q}) \sum \Delta/(\eta_l N \alpha)\|^2$."
-    ),
     symbols=zhang.symbols("eta_l", "alpha", "Q", "square", "local_square", "drift_square"),
     expectations=zhang.expected("common_product"),
     relation="==",

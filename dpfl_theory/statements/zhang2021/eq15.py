@@ -169,19 +169,7 @@ def _checks() -> tuple[Check, ...]:
 
 EQ15: Statement = zhang.proof_step(
     "zhang2021.eq15",
-    "Drift of the local gradients",
     "15",
-    (
-        r"for $\eta_l \le 1/(\sqrt{60} QL)$; the last inequality is Lemma 3 of Reddi et al. (2021). Worst cases are "
-        "over smooth functions that need not be convex. The symbol $A_1$ is the left end of the chain; the checks "
-        r"called 'the middle line' put the third line of (15), $(1/N) \sum_i \sum_q E\|\nabla f_i(x_t) - \nabla "
-        r"f_i(x_i^{t,q})\|^2$, in its place"
-    ),
-    (
-        r"$A_1 = Q E\|\nabla f(x_t) - (1/(QN)) \sum_i \sum_q \nabla f_i(x_i^{t,q})\|^2 \le (1/N) \sum_i \sum_q "
-        r"E\|\nabla f_i(x_t) - \nabla f_i(x_i^{t,q})\|^2 \le 5 L^2 Q^2 \eta_l^2 (\sigma_l^2 + 6 Q \sigma_g^2) + 30 "
-        r"L^2 Q^3 \eta_l^2 \|\nabla f(x_t)\|^2$."
-    ),
     symbols=zhang.symbols("L", "eta_l", "Q", "sigma_l", "sigma_g", "square"),
     expectations=zhang.expected("drift_square"),
     hypotheses=(LOCAL_STEP,),
@@ -191,27 +179,11 @@ EQ15: Statement = zhang.proof_step(
         *_checks(),
     ),
     smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
-    typos=(
-        r"The lemma of Reddi et al. is stated for $\eta_l \le 1/(8QL)$, the theorem allows $1/(7.75 QL)$; the lemma's "
-        "proof is valid there too.",
-        r"Equation (1) defines $f$ as the sum of the $f_i$; this step, and the bound on $\|\nabla f_i - \nabla f\|$, "
-        "need their mean.",
-    ),
 )
 
 SHARPENED: Statement = zhang.proof_step(
     "zhang2021.eq15.sharpened",
-    "Drift of the local gradients, with smaller constants",
     "15",
-    (
-        "sharpened: $4/3$ and 1 in place of 5 and 30, by Minkowski's inequality over the steps; of the middle line, "
-        "which is at least $A_1$, as in (15)"
-    ),
-    (
-        r"For $\eta_l \le 1/(\sqrt{60} QL)$, $A_1 \le (1/N) \sum_i \sum_q E\|\nabla f_i(x_t) - \nabla "
-        r"f_i(x_i^{t,q})\|^2 \le (4/3) L^2 Q^2 \eta_l^2 \sigma_l^2 + L^2 Q^3 \eta_l^2 (\sigma_g^2 + \|\nabla "
-        r"f(x_t)\|^2)$."
-    ),
     symbols=EQ15.symbols,
     expectations=EQ15.expectations,
     hypotheses=(LOCAL_STEP,),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Remark, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
@@ -134,13 +134,7 @@ def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
 
 EQ16: Statement = zhang.proof_step(
     "zhang2021.eq16",
-    "The second-order term in three parts",
     "16",
-    "",
-    (
-        r"$E\|(1/P) \sum_{P_t} \Delta\|^2 \le 3 E\|(1/P) \sum (\Delta - \tilde\Delta)\|^2 + 3 E\|(1/P) \sum "
-        r"(\tilde\Delta - \bar\Delta)\|^2 + 3 E\|(1/P) \sum \bar\Delta\|^2$."
-    ),
     symbols=zhang.symbols("first_spread", "second_spread", "cohort_common"),
     expectations=zhang.expected("cohort_clipped"),
     sides=_eq16_sides,
@@ -156,16 +150,7 @@ _FAIR = {"samplings": ["without", "anew"]}
 
 EQ17: Statement = zhang.proof_step(
     "zhang2021.eq17",
-    "The noise of the stochastic gradients split off",
     "17",
-    (
-        "without replacement as Algorithm 3 prints it ($P_t$ is a subset of [$N$]), or with replacement where every "
-        r"draw is a separate local run; $\bar\alpha^2$ in the last term is $(\bar\alpha^t)^2$"
-    ),
-    (
-        r"$E\|(1/P) \sum_{P_t} \bar\Delta\|^2 \le 2 E\|(1/P) \sum_{P_t} \breve\Delta\|^2 + (2/P) \eta_l^2 "
-        r"\bar\alpha^2 Q \sigma_l^2$."
-    ),
     symbols=zhang.symbols("cohort_local", "P", "eta_l", "alpha", "Q", "sigma_l"),
     expectations=zhang.expected("cohort_common"),
     sides=_eq17_sides,
@@ -174,15 +159,6 @@ EQ17: Statement = zhang.proof_step(
         *exact(step=_FAIR),
         *worst.step_checks(("without", "anew")),
         *simulated.runs(simulated.NOISY),
-    ),
-    typos=(
-        r"The middle line has $\nabla f$ where the clients' own gradients $\nabla f_i$ are meant, as its two ends do.",
-        "Inconsistent sampling: the factor $1/P$ needs a separate run for every draw, the equality (18) one update "
-        "for each client. Where one update serves both, (17) can fail with $P$ near $N$ and clients that are concave "
-        r"near $x_t$: $f_i = -x^2/2$ there, $x_t = 0$, $N = P = 10$, $Q = 5$, $\eta_l Q L = 0.129$ gives 1.046 times "
-        "the right side.",
-        r"The steps' noises must be uncorrelated given the past, which '$E g = \nabla f_i(x_i^{t,q})$' means only if "
-        "it is read as a conditional expectation.",
     ),
 )
 
@@ -196,19 +172,7 @@ _NOISIEST = (
 EQ17_SHARPENED: Statement = replace(
     EQ17,
     id="zhang2021.eq17.sharpened",
-    title="The noise of the stochastic gradients split off, with smaller constants",
-    source=Source(
-        zhang.PAPER,
-        zhang.PROOF,
-        "17",
-        "sharpened: 1 and $8/7$ in place of 2 and 2, for the steps that the theorem allows: the noises of earlier "
-        "steps move the later gradients little. Without replacement, or with it where every draw is a separate local "
-        "run",
-    ),
-    text=(
-        r"For $\eta_l \le 1/(\sqrt{60} QL)$, $E\|(1/P) \sum_{P_t} \bar\Delta\|^2 \le E\|(1/P) \sum_{P_t} "
-        r"\breve\Delta\|^2 + (8/(7P)) \eta_l^2 \bar\alpha^2 Q \sigma_l^2$."
-    ),
+    source=Source(zhang.PAPER, zhang.PROOF, "17"),
     symbols=(*EQ17.symbols, *zhang.symbols("L")),
     hypotheses=(zhang.LOCAL_STEP,),
     sides=_sharpened_sides,
@@ -219,7 +183,6 @@ EQ17_SHARPENED: Statement = replace(
         *worst.step_checks(("without", "anew")),
         *simulated.runs({name: simulated.NOISY[name] for name in _NOISIEST}),
     ),
-    typos=(),
 )
 
 _OPPOSITE = {"q": ["1", "1"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 2, "eta_l": "1/10", "sampling": "without"}
@@ -249,13 +212,7 @@ def _equality(direction: str, instance: Mapping[str, Any]) -> str:
 
 EQ18: Statement = zhang.proof_step(
     "zhang2021.eq18",
-    "The second moment of the sampled updates",
     "18",
-    "exact for the drawing that justification (ii) names",
-    (
-        r"$E\|(1/P) \sum_{P_t} \breve\Delta\|^2 = (1/P^2) E$[$(P/N) \sum_i \|\breve\Delta_i\|^2 + P(P-1) \|(1/N) "
-        r"\sum_i \breve\Delta_i\|^2$]."
-    ),
     symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
     relation="==",
@@ -266,25 +223,11 @@ EQ18: Statement = zhang.proof_step(
         *worst.step_checks(("shared",), _equality, ("<=", ">=")),
         *simulated.runs(simulated.DRAWN),
     ),
-    remark=Remark(
-        "The cohort may be a set of $P$ clients, as Algorithm 3 draws it. Or every draw may be a separate local run, "
-        r"as the factor $1/P$ of (17) needs. In both cases (18) holds with $\le$ in place of $=$, which is all that "
-        "the proof uses.",
-        shown_by="zhang2021.eq18.algorithm3",
-        repaired="zhang2021.eq18.repaired",
-    ),
-    reading=(
-        "The $P$ draws are independent, with replacement, as justification (ii) says, and there is one "
-        r"$\breve\Delta_i$ for each client, however often it is drawn."
-    ),
 )
 
 EQ18_SETS: Statement = zhang.proof_step(
     "zhang2021.eq18.algorithm3",
-    "The second moment of the sampled updates, drawn as Algorithm 3 or (17) has it",
     "18",
-    "an equality only where the updates are equal, or $P = 1$",
-    EQ18.text,
     symbols=EQ18.symbols,
     expectations=EQ18.expectations,
     relation="==",
@@ -298,25 +241,12 @@ EQ18_SETS: Statement = zhang.proof_step(
         *simulated.runs(simulated.SAMPLED, expected="violated"),
     ),
     expected="violated",
-    reading=(
-        "The cohort is a subset of [$N$], as Algorithm 3 prints it, or $P$ draws with replacement, each of them a "
-        "separate local run."
-    ),
     reading_of="zhang2021.eq18",
 )
 
 EQ18_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq18.repaired",
-    "The second moment of the sampled updates, repaired",
     "18",
-    (
-        r"repaired: $\le$ in place of $=$; without replacement, or with it, whether a client that is drawn twice runs "
-        "once or twice"
-    ),
-    (
-        r"$E\|(1/P) \sum_{P_t} \breve\Delta\|^2 \le (1/P^2) E$[$(P/N) \sum_i \|\breve\Delta_i\|^2 + P(P-1) \|(1/N) "
-        r"\sum_i \breve\Delta_i\|^2$]."
-    ),
     symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
     expectations=zhang.expected("cohort_local"),
     sides=_eq18_sides,

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, Values, WorstCase
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
@@ -19,7 +19,6 @@ from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq15
-from dpfl_theory.statements.zhang2021._causes import CAUCHY_FACTOR
 from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021._symbols import LOCAL_STEP
@@ -156,13 +155,7 @@ SUMS = {
 
 EQ19: Statement = zhang.proof_step(
     "zhang2021.eq19",
-    "The clients' squared updates",
     "19",
-    r"the last line; for $\eta_l \le 1/(\sqrt{60} QL)$",
-    (
-        r"$E \sum_i \|\breve\Delta_i\|^2 \le 10 N \eta_l^4 \bar\alpha L^2 Q^2 \sigma_l^2 + 4 N \eta_l^2 \bar\alpha "
-        r"Q^3 (15 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$."
-    ),
     expectations=zhang.expected("local_squares"),
     symbols=zhang.symbols("N", "L", "eta_l", "Q", "alpha", "sigma_l", "sigma_g", "square"),
     hypotheses=(LOCAL_STEP,),
@@ -180,44 +173,12 @@ EQ19: Statement = zhang.proof_step(
         Check("monte-carlo", "at a minimum, Q = 64", simulated.local_phase, simulated.AT_MINIMUM, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=CAUCHY_FACTOR,
-        grade="constant",
-        effect=Effect(
-            1.1153,
-            r"At the paper's $Q = 32$ the term in $\sigma_l^2$ must grow at least by this factor with $f = -x^2/2$ "
-            r"near $x_t$ and $\eta_l Q L = 0.129$, and by $10416/10240$ with $f = x^2/2$ and short steps; at $Q = 64$ "
-            "by 2.29 and 2.08.",
-        ),
-        printed=r"$10 N \eta_l^4 \alpha L^2 Q^2 \sigma_l^2 + 4 N \eta_l^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1)(\dots)$",
-        corrected=(
-            r"$10 N \eta_l^4 \alpha^2 L^2 Q^3 \sigma_l^2 + 4 N \eta_l^2 \alpha^2 Q^2 (15 Q^2 L^2 \eta_l^2 + 1)(\dots)$"
-        ),
-        why=(
-            r"(ii) also prints $\nabla f_i(x_t) + \nabla f_i(x_i^{t,q})$ for the difference, which changes nothing "
-            "here"
-        ),
-        counterexample=(
-            r"$N = 1$, $f = x^2/2$, $x_t = 0$, gradients $x \pm \sigma_l$, $\eta_l \to 0$: the left side is $\eta_l^4 "
-            r"\sigma_l^2 (Q-1)Q(2Q-1)/6$, the right side $10 \eta_l^4 Q^2 \sigma_l^2$: larger from $Q = 32$ on, the "
-            r"paper's own $Q$; and from $Q = 29$ on with $f = -x^2/2$ near $x_t$, $\eta_l Q L = 0.129$"
-        ),
-        repaired="zhang2021.eq19.repaired",
-        affects=("zhang2021.eq20", "zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
-    ),
     uses=("zhang2021.eq15",),
 )
 
 EQ19_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq19.repaired",
-    "The clients' squared updates, repaired",
     "19",
-    "repaired: Cauchy's inequality with $Q$, and its factor kept",
-    (
-        r"$E \sum_i \|\breve\Delta_i\|^2 \le 10 N \eta_l^4 \bar\alpha^2 L^2 Q^3 \sigma_l^2 + 4 N \eta_l^2 "
-        r"\bar\alpha^2 Q^2 (15 Q^2 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$, for $\eta_l \le 1/(\sqrt{60} "
-        "QL)$."
-    ),
     symbols=EQ19.symbols,
     expectations=EQ19.expectations,
     hypotheses=(LOCAL_STEP,),
@@ -239,18 +200,7 @@ _MINIMUM = "at a minimum, Q from 32"
 EQ19_SHARPENED: Statement = replace(
     EQ19_REPAIRED,
     id="zhang2021.eq19.repaired.sharpened",
-    title="The clients' squared updates, repaired, with smaller constants",
-    source=Source(
-        zhang.PAPER,
-        zhang.PROOF,
-        "19",
-        "sharpened: Young's inequality with $3/2$ and 3 in place of 2 and 2, and (15) with its smaller constants",
-    ),
-    text=(
-        r"$E \sum_i \|\breve\Delta_i\|^2 \le 4 N \eta_l^4 \bar\alpha^2 L^2 Q^3 \sigma_l^2 + (3/2) N \eta_l^2 "
-        r"\bar\alpha^2 Q^2 (2 Q^2 L^2 \eta_l^2 + 1)(\|\nabla f(x_t)\|^2 + \sigma_g^2)$, for $\eta_l \le 1/(\sqrt{60} "
-        "QL)$."
-    ),
+    source=Source(zhang.PAPER, zhang.PROOF, "19"),
     sides=_sharpened_sides,
     checks=(
         Check("algebra", "follows from (15), sharpened", _young),

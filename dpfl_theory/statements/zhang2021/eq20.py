@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Statement, Symbols
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
-from dpfl_theory.statements.zhang2021._causes import LOST_L
 from dpfl_theory.statements.zhang2021._instances import edges, exact
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021._symbols import LOCAL_STEP
@@ -125,16 +124,7 @@ _SAMPLED = {"q": ["100", "100"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 1, "
 """L = 100, grad f(x_t) = 0, no noise, no clipping: only the sampling of the clients is left."""
 EQ20: Statement = zhang.proof_step(
     "zhang2021.eq20",
-    "The descent of one round, all steps put together",
     "20",
-    r"given $x_t$; for $\eta_l \le 1/(\sqrt{60} QL)$, as (15) needs",
-    (
-        r"$E f(x_{t+1})$ is at most $f(x_t)$, the first-order terms of (13) to (15), $\eta_g$ times both biases, "
-        r"$(3L/2) \eta_g^2$ times both spreads, $(3L \eta_g^2 (P-1)/P) E\|(1/N) \sum \breve\Delta\|^2$, $(3L/P) "
-        r"\eta_g^2 \eta_l^2 \alpha^2 Q \sigma_l^2$, $(L/2) \eta_g^2 \sigma^2 d/P$, $(30/P) \eta_l^4 \eta_g^2 \alpha "
-        r"L^2 Q^2 \sigma_l^2$ and $(12/P) \eta_l^2 \eta_g^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1)(\|\nabla f\|^2 + "
-        r"\sigma_g^2)$."
-    ),
     symbols=(*SYMBOLS, *zhang.symbols("local_square")),
     expectations=NEXT,
     hypotheses=(LOCAL_STEP,),
@@ -147,27 +137,6 @@ EQ20: Statement = zhang.proof_step(
         *edges(),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=LOST_L,
-        grade="unit",
-        effect=Effect(
-            0.0,
-            "At $P = 80$, $N = 1920$, $Q = 32$ the counterexample's clients need $L$ above 800, in the units in which "
-            "the parameters happen to be counted. And $P/(6QL(P - 1))$, which has its $L$, is the smaller limit of "
-            "the steps for $L$ above $8/79 = 0.101$.",
-        ),
-        printed=(
-            r"... + $(30/P) \eta_l^4 \eta_g^2 \alpha L^2 Q^2 \sigma_l^2 + (12/P) \eta_l^2 \eta_g^2 \alpha Q^3 "
-            r"(\dots)(\dots)$"
-        ),
-        corrected="both terms times $L$, and with the repaired (19) in them",
-        counterexample=(
-            r"$f_i = 50 (x \pm 1)^2$, $N = 2$, $P = Q = 1$, $x_t = 0$, $\eta_g = 1$, $\eta_l = 10^{-6}$, no noise, no "
-            "clipping: $f$ grows by 5.0e-7, allowed are 1.2e-7"
-        ),
-        repaired="zhang2021.eq20.repaired",
-        affects=("zhang2021.eq21", "zhang2021.eq22", "zhang2021.theorem3.1"),
-    ),
     uses=(
         "zhang2021.eq13",
         "zhang2021.eq14",
@@ -181,13 +150,7 @@ EQ20: Statement = zhang.proof_step(
 
 EQ20_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq20.repaired",
-    "The descent of one round, repaired",
     "20",
-    r"repaired: $3 L \eta_g^2/P$ times the repaired (19) in place of its last terms",
-    (
-        r"As (20), with $(3L \eta_g^2/P)(10 \eta_l^4 \alpha^2 L^2 Q^3 \sigma_l^2 + 4 \eta_l^2 \alpha^2 Q^2 (15 Q^2 "
-        r"L^2 \eta_l^2 + 1)(\|\nabla f\|^2 + \sigma_g^2))$ in place of its two terms in $30/P$ and $12/P$."
-    ),
     symbols=EQ20.symbols,
     expectations=NEXT,
     hypotheses=(LOCAL_STEP,),

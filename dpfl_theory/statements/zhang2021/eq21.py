@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Statement, Symbols, checks
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, checks
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round_runs as simulated
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import _worst_cases as worst
-from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import REPAIRED_STEPS, exact, step_edges
 from dpfl_theory.statements.zhang2021._round import rounds as one
 from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, steps
@@ -112,20 +111,7 @@ def _optimum(eta_g: str) -> dict[str, dict[str, Any]]:
 
 EQ21: Statement = zhang.proof_step(
     "zhang2021.eq21",
-    "The descent of one round, simplified by the limits of the steps",
     "21",
-    (
-        r"for $\eta_l \le 1/(\sqrt{60} QL)$ and $\eta_g \eta_l \le \min\{P/(48Q), P/(6QL(P-1))\}$, as in the theorem; "
-        r"the proof prints $\sqrt{P}/\sqrt{48QQ}$ for $P/(48Q)$, and $3L/N$. It may be $\sqrt{P}/(\sqrt{48} Q)$, "
-        "whose second $Q$ slipped under the root in the available copy. (20) as printed requires $P/(48QQ)$. The "
-        r"counterexamples have $P = Q = 1$, where these limits are $1/48$, $1/\sqrt{48}$, $1/\sqrt{48}$ and $1/48$, "
-        "and are inside them all"
-    ),
-    (
-        r"$E f(x_{t+1}) \le f(x_t) - (\eta_g \eta_l \alpha Q/4) \|\nabla f\|^2 + (5/2) \eta_g \eta_l^3 \alpha (1 + 12 "
-        r"\eta_l \eta_g/P) L^2 Q^2 (\sigma_l^2 + 6 Q \sigma_g^2) + \eta_g$ times both biases + $(3L/N) \eta_g^2 "
-        r"\eta_l^2 \alpha^2 Q \sigma_l^2 + (L/2) \eta_g^2 \sigma^2 d/P + (3L/2) \eta_g^2$ times both spreads."
-    ),
     symbols=SYMBOLS,
     expectations=NEXT,
     hypotheses=(steps(printed_limits),),
@@ -138,52 +124,12 @@ EQ21: Statement = zhang.proof_step(
         *worst.round_checks(),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLED_CLIENTS,
-        grade="false",
-        effect=Effect(
-            126.7,
-            r"At $P = 80$ of $N = 1920$, $Q = 32$ and $\sigma_l = \sigma_g$ the term in $\sigma_l^2$ must grow by "
-            r"this factor: one round of clients $(L/2)\|x - m_i\|^2$ from the optimum, short steps, adds $(L/(2P)) "
-            r"\eta_g^2 \eta_l^2 Q (\sigma_l^2 + ((N - P)/(N - 1)) Q \sigma_g^2)$ to $f$, printed is $(3L/N) \eta_g^2 "
-            r"\eta_l^2 Q \sigma_l^2$.",
-        ),
-        printed=r"... no term in $\sigma_g^2/P$, $3L/N$ before $\sigma_l^2$, for $\eta_g \eta_l \le "
-        r"\sqrt{P}/\sqrt{48QQ}$, whose root may end before the last $Q$ in the copy at hand",
-        corrected=(
-            r"the sampling of $P < N$ clients adds $(27/2)(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q^2 \sigma_g^2$, the noise "
-            r"of the gradients $(13/4)(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q \sigma_l^2$, for $\eta_g \eta_l \le "
-            r"P/(120QL)$ and $\eta_l \le 1/(\sqrt{120} QL)$"
-        ),
-        why=(
-            r"of $(12/P) \eta_l^2 \eta_g^2 \alpha Q^3 (15 L^2 \eta_l^2 + 1) \sigma_g^2$ only the smaller part, with "
-            r"$15 L^2 \eta_l^2$, was kept; at $\eta_l = 1/(\sqrt{60} QL)$ the drift by itself uses up what the term "
-            r"in $\|\nabla f\|^2$ can give; $3L/N$ should be $3L/P$; the limit, $P/(48Q)$ in the theorem, has lost "
-            "its $L$ with (20). The counterexample is within both, however the root is read"
-        ),
-        counterexample=(
-            r"$f_i = (x \pm 1)^2/2$, $N = 2$, $P = Q = 1$, $x_t = 0$, $\eta_l = 1/1000$, $\eta_g = 20$, no noise, no "
-            "clipping: $f$ grows by 2.0e-4, allowed are 3.7e-7"
-        ),
-        repaired="zhang2021.eq21.repaired",
-        affects=("zhang2021.eq22", "zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
-    ),
     uses=("zhang2021.eq20",),
 )
 
 EQ21_REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq21.repaired",
-    "The descent of one round, simplified, repaired",
     "21",
-    (
-        r"repaired: the sampling's term in $\sigma_g^2$ kept, $3L/P$, steps $\eta_l \le 1/(\sqrt{120} QL)$ and "
-        r"$\eta_g \eta_l \le \min\{P/(120QL), P/(6QL(P-1))\}$"
-    ),
-    (
-        r"$E f(x_{t+1}) \le f(x_t) - (\eta_g \eta_l \alpha Q/4) \|\nabla f\|^2 + (5/2) \eta_g \eta_l^3 \alpha L^2 Q^2 "
-        r"(\sigma_l^2 + 6 Q \sigma_g^2) + \eta_g$ times both biases + $(L/P) \eta_g^2 \eta_l^2 \alpha^2 Q ((13/4) "
-        r"\sigma_l^2 + (27/2) Q \sigma_g^2) + (L/2) \eta_g^2 \sigma^2 d/P + (3L/2) \eta_g^2$ times both spreads."
-    ),
     symbols=SYMBOLS,
     expectations=NEXT,
     hypotheses=(steps(repaired_limits),),

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Statement, Symbols, checks
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, checks
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq21
-from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
 from dpfl_theory.statements.zhang2021._runs import tree
 from dpfl_theory.statements.zhang2021._symbols import hypotheses, printed_limits, repaired_limits
@@ -81,15 +80,7 @@ def _summed(once: Statement) -> Callable[[Statement, Mapping[str, Any]], Outcome
 
 EQ22: Statement = zhang.proof_step(
     "zhang2021.eq22",
-    "The rounds summed",
     "22",
-    "for the steps of (21). The proof's $x_1$ is the algorithm's $x^0$; a bracket of the display is not closed",
-    (
-        r"$(1/T) \sum_t E[\alpha \|\nabla f(x_t)\|^2] \le (4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
-        r"\eta_l^2 L^2 Q (1 + 12 \eta_l \eta_g/P)(\sigma_l^2 + 6 Q \sigma_g^2) (1/T) \sum \alpha + (12L/P) \eta_g "
-        r"\eta_l \sigma_l^2 (1/T) \sum \alpha^2 + 2L (\eta_g/(\eta_l Q P)) d \sigma^2 + (4/(\eta_l Q))$ times the "
-        r"mean biases + $(6L/(\eta_l Q)) \eta_g$ times the mean spreads."
-    ),
     symbols=_SYMBOLS,
     expectations=zhang.expected("E_aligned", "gamma_1", "gamma_2"),
     hypotheses=hypotheses(printed_limits),
@@ -102,44 +93,12 @@ EQ22: Statement = zhang.proof_step(
         *step_edges(printed_limits, tree, **instances.ONE_ROUND),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLED_CLIENTS,
-        grade="false",
-        effect=Effect(
-            5.28,
-            r"At $P = 80$ of $N = 1920$, $Q = 32$ and $\sigma_l = \sigma_g$ the term in $\sigma_l^2$ must grow by "
-            r"this factor: one round of clients $(L/2)\|x - m_i\|^2$ from the optimum, short steps, needs $(2L/P) "
-            r"\eta_g \eta_l (\sigma_l^2 + ((N - P)/(N - 1)) Q \sigma_g^2)$, printed is $(12L/P) \eta_g \eta_l "
-            r"\sigma_l^2$.",
-        ),
-        printed=r"no term in $\eta_g \eta_l Q \sigma_g^2/P$, for the steps of (21)",
-        corrected=(
-            r"$(L/P) \eta_g \eta_l (13 \sigma_l^2 + 54 Q \sigma_g^2) \gamma_2$ in place of $(12L/P) \eta_g \eta_l "
-            r"\sigma_l^2 \gamma_2$, for $\eta_g \eta_l \le P/(120QL)$ and $\eta_l \le 1/(\sqrt{120} QL)$"
-        ),
-        why="it is the sum of (21), from which the term is gone, with its limit of the steps, which has lost an $L$",
-        counterexample=(
-            r"$f_i = (x \pm 1)^2/2$, $N = 2$, $P = Q = 1$, $x_1 = 0$, $\eta_l = 1/1000$, $\eta_g = 20$, $T = 1$, no "
-            "noise, no clipping: the left side is 0, the right side -0.0399"
-        ),
-        repaired="zhang2021.eq22.repaired",
-        affects=("zhang2021.theorem3.1", "zhang2021.corollary3.2.1"),
-    ),
     uses=("zhang2021.eq21",),
-    typos=(r"(22) has $(12L/P) \sigma_l^2$, which is right, where (21) has $3L/N$ and the theorem $6L/P$.",),
 )
 
 REPAIRED: Statement = zhang.proof_step(
     "zhang2021.eq22.repaired",
-    "The rounds summed, repaired",
     "22",
-    "repaired: the sum of the repaired (21), with its limits on the steps",
-    (
-        r"$(1/T) \sum_t E[\alpha \|\nabla f(x_t)\|^2] \le (4/(T \eta_g \eta_l Q))(E f(x_1) - E f(x_{T+1})) + 10 "
-        r"\eta_l^2 L^2 Q (\sigma_l^2 + 6 Q \sigma_g^2) \gamma_1 + (L/P) \eta_g \eta_l (13 \sigma_l^2 + 54 Q "
-        r"\sigma_g^2) \gamma_2 + 2L (\eta_g/(\eta_l Q P)) d \sigma^2 + (4/(\eta_l Q))$ times the mean biases + "
-        r"$(6L/(\eta_l Q)) \eta_g$ times the mean spreads."
-    ),
     symbols=_SYMBOLS,
     expectations=EQ22.expectations,
     hypotheses=hypotheses(repaired_limits, "the exact instances have curvatures of at most L"),

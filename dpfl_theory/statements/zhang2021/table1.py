@@ -9,9 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Effect, Erratum, Source, Statement
+from dpfl_theory.core import Case, Check, Source, Statement
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021._causes import TWO_METHODS
 
 Cell = tuple[str | None, int | None]
 """(c, Q), each None for infinity."""
@@ -134,11 +133,9 @@ def _checks(
 _UPDATES = ", with Algorithm 2"
 
 
-def _table(
-    id_: str, title: str, note: str, text: str, where: str = "", provenance: str = "read", **more: Any
-) -> Statement:
-    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", note=note, provenance=provenance)
-    return Statement(id=id_, kind="table", title=title, source=source, text=text, relation="==", **more)
+def _table(id_: str, where: str = "", provenance: str = "read", **more: Any) -> Statement:
+    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", provenance=provenance)
+    return Statement(id=id_, kind="table", source=source, relation="==", **more)
 
 
 _LONGER = {"eta_l": ["2/7", "1/2", "1", "29/20"]}
@@ -146,54 +143,15 @@ _ENDLESS = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
 
 GRADIENT: Statement = _table(
     "zhang2021.table1",
-    "Table 1: stationary points on problem (8), gradients clipped",
-    r"as captioned, 'FedAvg with gradient clipping': local gradients are clipped to $c$; $\eta_g = 1$, all clients",
-    (
-        r"Stationary points of FedAvg with gradient clipping for (8): 0 for $Q = 1$ and $13/9$ for $Q = \infty$ "
-        r"without clipping, $1/2$ for $Q = 1$ and $2/3$ for $Q = \infty$ with $c = 1$."
-    ),
     checks=(
         *_checks("gradient", PRINTED),
         Check("exact", "c = 1, Q = 1000 steps of 1/50", endless_cases, _ENDLESS, "violated"),
     ),
-    reading="What is clipped is read from the caption, 'FedAvg with gradient clipping': every local gradient.",
     expected="violated",
-    erratum=Erratum(
-        cause=TWO_METHODS,
-        grade="misprint",
-        effect=Effect(
-            2.1667,
-            r"As captioned the entry for $c = 1$, $Q = \infty$ is $2/3$ and must be this many times larger, $13/9$, "
-            "as without clipping; with 'difference clipping' in the caption it is right.",
-        ),
-        printed=r"$c = 1$: $1/2$ for $Q = 1$ and $2/3$ for $Q = \infty$",
-        corrected=r"$c = 1$: $1/2$ for $Q = 1$ and $13/9$ for $Q = \infty$, when gradients are clipped as captioned",
-        why=(
-            "clipped gradients lead every client to its own minimiser, 4, $1/2$ and -1/6, whose mean is $13/9$. "
-            "Section 2.1 and Algorithm 2 have the method for which $2/3$ is right; with it, and with Section 2.1's "
-            "words on $Q = 1$, all four entries are right, at every step at which the compared methods converge"
-        ),
-        counterexample=(
-            r"$c = 1$, $Q = \infty$, gradients clipped: the stationary point is $(4 + 1/2 - 1/6)/3 = 13/9$, not $2/3$"
-        ),
-        repaired="zhang2021.table1.repaired",
-    ),
-    typos=(
-        r"With one threshold of updates in both columns, as (4) prints it, the entry $1/2$ needs $\eta_l \ge 2/7$. "
-        r"The table compares it with FedAvg without clipping, which converges on (8) only for $\eta_l < 6/41$; at "
-        "those steps 0 is stationary with and without clipping. With the gradient's threshold, which Section 2.1 has "
-        "for $Q = 1$, the entry is right. The table does not say which threshold $c$ is, and gives no step.",
-    ),
 )
 
 GRADIENT_REPAIRED: Statement = _table(
     "zhang2021.table1.repaired",
-    "Table 1 with gradients clipped, repaired",
-    r"repaired: $13/9$ in place of $2/3$ at $c = 1$, $Q = \infty$",
-    (
-        "Stationary points of FedAvg on (8) with every local gradient clipped: 0 and $13/9$ without clipping, $1/2$ "
-        r"and $13/9$ with $c = 1$, for $Q = 1$ $(\eta_l < 6/41)$ and $Q = \infty$ $(\eta_l < 1/18)$."
-    ),
     checks=(
         *_checks("gradient", GRADIENTS),
         Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=GRADIENTS), _ENDLESS),
@@ -218,17 +176,6 @@ def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
 
 UPDATE: Statement = _table(
     "zhang2021.table1.update-clipping",
-    "Table 1: stationary points on problem (8), updates clipped",
-    (
-        r"read with the clipping of Section 2.1 and Claim 2.2, of updates; $\eta_g = 1$, all clients. Section 2.1 "
-        "says: 'when $Q = 1$, the difference clipping is equivalent to the standard mini-batch gradient clipping'. So "
-        "$c = 1$ bounds the gradient in the column $Q = 1$, and the update $x_i^{t,Q} - x^t$ in the column $Q = "
-        r"\infty$"
-    ),
-    (
-        r"Stationary points of FedAvg with difference clipping for (8): 0 for $Q = 1$ and $13/9$ for $Q = \infty$ "
-        r"without clipping, $1/2$ for $Q = 1$ and $2/3$ for $Q = \infty$ with $c = 1$."
-    ),
     where=", with Section 2.1",
     checks=(
         *_checks("gradient", PRINTED, (1,)),
@@ -240,26 +187,11 @@ UPDATE: Statement = _table(
             {"eta_l": {"1": [*_STEPS, "1/5", "1/2", "1"], "inf": ["1/1000", "1/50", "1/20"]}},
         ),
     ),
-    reading=(
-        "An update is clipped; for $Q = 1$ it is read as Section 2.1 reads it, as the gradient, whose threshold is $c "
-        "= 1$."
-    ),
     reading_of="zhang2021.table1",
 )
 
 ONE_THRESHOLD: Statement = _table(
     "zhang2021.table1.one-threshold",
-    "Stationary points on problem (8), updates clipped to 1 in both columns of Table 1",
-    (
-        r"derived: $c = 1$ bounds the update $\eta_l g$ also for $Q = 1$, as (4) prints it. The entry $1/2$ is then "
-        "that of steps from $2/7$ on, and 0 that of every step with which FedAvg without clipping converges"
-    ),
-    (
-        "Stationary points of FedAvg on (8) with updates clipped: 0 and $13/9$ without clipping, 0 and $2/3$ with $c "
-        r"= 1$, for $Q = 1$ $(\eta_l < 6/41)$ and $Q = \infty$ $(\eta_l < 1/18)$. For $c = 1$, $Q = 1$ the only "
-        r"stationary point is 0 up to $\eta_l = 1/6$, $(6 \eta_l - 1)/(5 \eta_l)$ up to $2/7$, and $1/2$ from there "
-        r"on; it attracts for $\eta_l$ below $6/41$ and from $1/6$ to $3/2$."
-    ),
     where=_UPDATES,
     provenance="derived",
     checks=(
@@ -271,7 +203,6 @@ ONE_THRESHOLD: Statement = _table(
             {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", *_LONGER["eta_l"]]},
         ),
     ),
-    reading="The threshold $c = 1$ is read as one of updates for $Q = 1$ too.",
     reading_of="zhang2021.table1",
 )
 

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Source, Statement, Symbols, Typo, checks
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, checks
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 from dpfl_theory.statements.zhang2021 import _instances as instances
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq22
-from dpfl_theory.statements.zhang2021._causes import SAMPLED_CLIENTS
 from dpfl_theory.statements.zhang2021._instances import step_edges
 from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
 from dpfl_theory.statements.zhang2021._symbols import hypotheses, printed_limits, repaired_limits
@@ -113,10 +112,6 @@ def _steps_of_section(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     )
 
 
-_TEXT = (
-    r"For L-smooth $f_i$ with $f \ge f^*$, stochastic gradients with variance at most $\sigma_l^2$ and length at most "
-    r"$G$, $\|\nabla f_i - \nabla f\|^2 \le \sigma_g^2$, {steps}, DP-FedAvg satisfies the bound."
-)
 _NOTE = (
     r"the sum over $t = 1$..T is read over the $T$ rounds' starting points $x^0, \dots, x^{T-1}$, as in its proof; "
     r"$E_\text{deviation}$ joins the two terms of each bracket. $f$ is the mean of the $f_i$ (equation (1) prints "
@@ -126,22 +121,13 @@ _NOTE = (
     "terms. The verdict is the same for both"
 )
 
-_REACH = (
-    "With the paper's $P = 80$, $Q = 32$ those steps meet the theorem's limit $P/(6QL(P-1))$ only from $T = 89871$ "
-    r"rounds on. The left side is at most $G^2 \gamma_1$; so the bound is informative only while the two deviations, "
-    r"$E|\alpha_i - \tilde\alpha_i| + E|\tilde\alpha_i - \bar\alpha|$, are on average below a quarter of $\gamma_1$, "
-    "the mean clipping factor"
-)
-"""The range in which the printed bound is informative."""
 
 READINGS = "without replacement, or with it where every draw is a separate local run; " + _NOTE
 
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
-    title="Convergence of DP-FedAvg",
-    source=Source(zhang.PAPER, _WHERE, note=f"{_NOTE}. {_REACH}"),
-    text=_TEXT.format(steps=printed_limits.text),
+    source=Source(zhang.PAPER, _WHERE),
     symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
     hypotheses=hypotheses(printed_limits),
@@ -157,92 +143,13 @@ THEOREM: Statement = Statement(
         *runs(printed_limits, instances.SIMULATED_BROKEN, "violated"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=SAMPLED_CLIENTS,
-        grade="false",
-        effect=Effect(
-            2.64,
-            r"At $P = 80$ of $N = 1920$, $Q = 32$ and $\sigma_l = \sigma_g$ the third term must grow by this factor: "
-            r"clients $(L/2)\|x - m_i\|^2$ with short steps and many rounds have a mean squared gradient of $(\eta_g "
-            r"\eta_l L/(2P))(\sigma_l^2 + ((N - P)/(N - 1)) Q \sigma_g^2)$, the printed term is $6 \eta_g \eta_l L "
-            r"\sigma_l^2/P$.",
-        ),
-        printed=(
-            r"the standard terms $4(f(x^0) - f^*)/(\eta_g \eta_l Q T) + (25/2) \eta_l^2 L Q (\sigma_l^2 + 6 Q "
-            r"\sigma_g^2) \gamma_1 + 6 \eta_g \eta_l L \sigma_l^2 \gamma_2/P$, for $\eta_g \eta_l \le \min\{P/(48Q), "
-            r"P/(6QL(P-1))\}$"
-        ),
-        corrected=(
-            r"what the corrected proof gives: $4(f(x^0) - f^*)/(\eta_g \eta_l Q T) + 10 \eta_l^2 L^2 Q (\sigma_l^2 + "
-            r"6 Q \sigma_g^2) \gamma_1 + (\eta_g \eta_l L/P)(13 \sigma_l^2 + 54 Q \sigma_g^2) \gamma_2$, for $\eta_g "
-            r"\eta_l \le \min\{P/(120QL), P/(6QL(P-1))\}$ and $\eta_l \le 1/(\sqrt{120} QL)$. With $\eta_g = "
-            r"\sqrt{QP}$, $\eta_l = 1/(\sqrt{T} Q L)$ and $P < N$, or $P$ draws with replacement, that is "
-            r"$O(\sqrt{Q/(PT)} + 1/T)$, not the stated $O(1/\sqrt{PQT} + 1/T)$. And two clients of which one takes "
-            r"part do reach $\sqrt{Q/T} \sigma_g^2/2$, which grows with $Q$"
-        ),
-        why=(
-            r"two things are refuted. The term in $\sigma_g^2$ is missing wherever clients are sampled. And the limit "
-            "$P/(48Q)$ has lost its $L$ (zhang2021.eq20), so that for $P = 1$ steps far beyond $2/L$ are allowed. "
-            "With full participation and $L$ restored the theorem is not refuted: the exact runs with $P = N$ and $L "
-            r"= 1$ all satisfy it. Section 3.1 has $\eta_l = 1/\sqrt{TQL}$ in the available copy, which is not a step "
-            r"size by its unit; it is read as $1/(\sqrt{T} Q L)$, and under the other reading the term in "
-            r"$\sigma_g^2$ is missing too"
-        ),
-        counterexample=(
-            r"$f_i = (x \pm 1)^2/2$, $N = 2$, $P = Q = 1$, $x^0 = 0$, $\eta_l = 1/1000$, $\eta_g = 20$, $T = 3$, no "
-            "noise, no clipping: the left side is 3.95e-4, the right side 7.50e-5. Also $N = P = Q = 1$, $f = 100 "
-            r"x^2$, $\eta_g \eta_l = 1/48$: a round multiplies $x$ by -3.17"
-        ),
-        repaired="zhang2021.theorem3.1.repaired",
-        affects=("zhang2021.corollary3.2.1",),
-    ),
     uses=("zhang2021.eq22",),
-    typos=(
-        "The second term has $L$ where its proof, (22), has $L^2$, and the third 6 where (22) has 12.",
-        "The last term sums over all $N$ clients and divides by $P$; its proof gives the mean over the clients, $N/P$ "
-        "times less.",
-        "The sum over $t = 1$..T starts at $x^1$ where its proof's $x_1$ is the algorithm's $x^0$.",
-        "Section 3.1 says that without clipping and noise the theorem recovers Theorem 1 of Yang et al., which is for "
-        "full participation; their Theorem 2 is the one for partial participation.",
-        r"'$\|E \Delta x_i\| = \|E \Delta x_i\|$ for all $i$, $j$', the condition of $E|\tilde\alpha_i - \bar\alpha| "
-        "= 0$, has the same index twice; one of them is $j$.",
-        Typo(
-            r"The privacy term is said to grow with the square of $L$, as $\eta_l$ is proportional to $1/L$. It does "
-            r"at a fixed $\sigma^2$. In the experiments $c$ is half the mean length of the updates, and Theorem 3.2 "
-            r"makes $\sigma^2$ proportional to $c^2$. At $c = \eta_l Q c'$ the term is $2 v L \eta_g \eta_l Q c'^2 d "
-            r"T \ln(1/\delta)/(N^2 \varepsilon^2)$, in which the product $L \eta_l$ does not grow with $L$.",
-            where="Section 4, Discussion, item 2",
-        ),
-        Typo(
-            "Of Cifar-10 'each client has 50 samples (resp. 5 samples) from each class': in the Non-IID split too a "
-            "client has the same number of every class. It differs from the IID split only in the number of samples, "
-            "50 in place of 500. The text uses it to explain the drop from clipping by heterogeneous data.",
-            where="Section 2.2, Experiment Setting",
-        ),
-        Typo(
-            "The cosine divides the sum over $P_{t-1}$ by $|P_t|$, and round 16 is called $T = 16$, where $T$ is the "
-            "number of rounds.",
-            where="Section 2.2, Update Difference Distribution",
-        ),
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="zhang2021.theorem3.1.repaired",
     kind="theorem",
-    title="Convergence of DP-FedAvg, repaired",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        note=(
-            r"repaired: the sampling's term in $\sigma_g^2$, powers and constants of the second and third term, the "
-            "limits of the steps; also a mean over the clients in the last term; "
-            + READINGS
-            + ". The clipping spread is at most 0.27 times the clipping bias, as factors lie in [0, 1] and $L "
-            r"\eta_g \eta_l Q$ is at most 0.175; no instance is known in which it decides"
-        ),
-    ),
-    text=_TEXT.format(steps=repaired_limits.text),
+    source=Source(zhang.PAPER, _WHERE),
     symbols=_SYMBOLS,
     expectations=_EXPECTATIONS,
     hypotheses=hypotheses(repaired_limits),

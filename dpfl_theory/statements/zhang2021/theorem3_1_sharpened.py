@@ -128,21 +128,9 @@ _PULLED = "nine of ten clients clipped to a thousandth"
 SHARPENED: Statement = Statement(
     id="zhang2021.theorem3.1.repaired.sharpened",
     kind="theorem",
-    title="Convergence of DP-FedAvg, repaired, with smaller constants and longer steps",
     source=Source(
         zhang.PAPER,
         f"Theorem 3.1, Section 3.1 ({zhang.VERSION})",
-        note=(
-            "sharpened: (15) with its smaller constants, and Young's inequality with $3/2$ and 3 in place of 2 and 2 "
-            r"in (19); the limit of $\eta_l$ is the printed one, and of those of $\eta_g \eta_l P/(120QL)$ becomes "
-            r"$P/(20QL)$: it is six times longer for $P = 1$, and the same for $P \ge 21$, where $P/(6QL(P-1))$ is "
-            "the smaller one. As the repaired theorem it is read " + theorem3_1.READINGS
-        ),
-    ),
-    text=(
-        rf"As the repaired theorem, for {sharpened_limits.text}, with $(8/3) \sigma_l^2 + 2 Q \sigma_g^2$ in place of "
-        r"$10 \sigma_l^2 + 60 Q \sigma_g^2$, and $(64/5) \sigma_l^2 + (93/5) Q \sigma_g^2$ in place of $13 \sigma_l^2 "
-        r"+ 54 Q \sigma_g^2$."
     ),
     symbols=theorem3_1.REPAIRED.symbols,
     expectations=theorem3_1.REPAIRED.expectations,

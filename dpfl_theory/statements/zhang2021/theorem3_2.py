@@ -7,14 +7,12 @@ from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, formula, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape
-from dpfl_theory.core.errata import Effect, Erratum
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021._causes import MOMENT_ORDER
 
 _SYMBOLS = (
     Symbol(
@@ -99,25 +97,9 @@ def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> Const
 THEOREM3_2: Statement = Statement(
     id="zhang2021.theorem3.2",
     kind="theorem",
-    title="noise that makes DP-FedAvg private for its clients",
     source=Source(
         zhang.PAPER,
         f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-        note=(
-            "rephrased there from Theorem 1 of Abadi et al. (2016). It says Algorithm 1, which adds no noise and does "
-            "not clip; read as Algorithm 3, DP-FedAvg, the only one with noise. The sum of a round's messages is "
-            "seen, and $P_t$ is not (Section 3). Neighbours: Section 1.1 has 'the participation of one client' and "
-            "'$D$, $D$' differ by one dataset $D_i'$. Read as zero-out, where the client's message is replaced by "
-            "noise only. Where $D_i$ is replaced by another data set, the message moves by up to $2c$, and four times "
-            "the constant is needed; zero-out is the case of a data set whose update is 0, so that the refutation "
-            "here is valid for both. The paper does not say how the $P$ clients are drawn; here they are drawn "
-            "uniformly and independently in each round"
-        ),
-    ),
-    text=(
-        r"There exist constants $u$ and $v$ so that given the number of iterations $T$, for any $\varepsilon \le u "
-        r"q^2 T$ with $q = P/N$ and $|P_t| = P$ for all $t$, Algorithm 1 is $(\varepsilon, \delta)$-differentially "
-        r"private for any $\delta > 0$ if $\sigma^2 \ge v c^2 P T \ln(1/\delta)/(N^2 \varepsilon^2)$."
     ),
     symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
@@ -149,80 +131,14 @@ THEOREM3_2: Statement = Statement(
     ),
     smoke=("no constants, 80 of 1920 clients in a round",),
     expected="violated",
-    reading=r"The words hold for every $P \le N$ and every $T$, so also with all clients in all rounds.",
-    erratum=Erratum(
-        cause=MOMENT_ORDER,
-        grade="inherited",
-        effect=Effect(
-            0.0,
-            r"At $N = 1920$, $P = 80$, $\delta = 10^{-5}$ and zero-out neighbours the noise with $v = 4$ gives at "
-            "most 0.964 where 1.5 is required ($T = 1000$, cohorts of fixed size, certified) and 3.70 for 5 $(T = "
-            "10000)$. Where $D_i$ is replaced, $v = 4$ gives at least 1.73 for 1.5, and $v = 16$ at most 0.871. For 5 "
-            r"with $T = 1000$, $v = 4$ gives at least 6.75; the range $\varepsilon \le u (P/N)^2 T$ excludes that for "
-            "every $u$ below 2.88.",
-        ),
-        printed=(
-            r"constants $u$ and $v$ exist with which the noise $v c^2 P T \ln(1/\delta)/(N^2 \varepsilon^2)$ is "
-            r"enough for every $\varepsilon \le u (P/N)^2 T$ and every $\delta$"
-        ),
-        corrected=(
-            r"With two more conditions, $\varepsilon \le \ln(1/\delta)/2$ and $T \ge 80 \ln(1/\delta)$, the constants "
-            "$u = 1$ and $v = 4$ are enough for zero-out neighbours: proved for clients that take part independently "
-            "with probability $P/N$, certified at the paper's own settings for cohorts of exactly $P$. Where $D_i$ is "
-            "replaced, $u = 1$ and $v = 16$ are certified at the same points, and $v = 4$ is not enough: the true "
-            r"$\delta$ is 1.37e-4 in place of 1e-5 at $P = N$, $\varepsilon = 2$. For every $T$, and however the "
-            r"clients are drawn, $P$ in place of $N$ is sufficient for $\varepsilon \le 2 \ln(1/\delta)$, with 4, or "
-            r"16 where $D_i$ is replaced. With every client in every round $v$ must be at least about $\varepsilon/(2 "
-            r"\ln(1/\delta))$."
-        ),
-        counterexample=(
-            r"any $u$ and $v$, $P = N$, $\delta = \exp(-s^2/v) \le 1/2$ with $s \ge 1$, $\varepsilon = 4 s^2$ and $T "
-            r"\ge \varepsilon/u$: the true $\delta$ exceeds $\Phi(s) - \varphi(s)/(3 s) \ge 0.7607$. In numbers for "
-            r"$v = 4$, $u = 1$: $\delta = 10^{-5}$, $P = N$, $T = \varepsilon = 37$, where the true $\delta$ of all "
-            "rounds together is 1.361e-5"
-        ),
-        repaired="zhang2021.theorem3.2.repaired",
-        survives={
-            "zhang2021.corollary3.2.1": (
-                "Its last term and its best rate are those of the repaired theorem, whose conditions hold as $T$ "
-                r"grows with $\varepsilon$ fixed; what is refuted there is the third term."
-            )
-        },
-    ),
-    typos=(
-        "The theorem says Algorithm 1, which neither clips nor adds noise; Algorithm 3, DP-FedAvg, is meant.",
-        "The factor $q^2$ is that of Section 3's attacker, who can 'only observe the aggregated update', and so does "
-        "not know $P_t$. Section 1.1 defines client-level privacy against the server, which draws $P_t$; secure "
-        "aggregation hides the messages from it, and not $P_t$. Against that server the theorem is not shown: at $P/N "
-        r"= 80/1920$, $T = 1000$ and $\delta = 10^{-5}$ the noise with $v = 4$ for $\varepsilon = 1.5$ gives 5.07 "
-        "(zero-out).",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="zhang2021.theorem3.2.repaired",
     kind="theorem",
-    title="noise that makes DP-FedAvg private for its clients, with a condition on $T$",
     source=Source(
         zhang.PAPER,
         f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-        note=(
-            r"repaired: $u = 1$, $v = 4$, and two conditions more, $\varepsilon \le \ln(1/\delta)/2$ and $T \ge 80 "
-            r"\ln(1/\delta)$. Algorithm 3; zero-out neighbours. Proved where every client takes part in each round "
-            "independently with probability $P/N$, as in Abadi et al.; there the noise on the sum of the messages has "
-            r"the variance $P \sigma^2$. For cohorts of exactly $P$ clients it is certified at the points that are "
-            r"listed, the paper's own settings among them: there it was met everywhere, and at $\delta = 10^{-5}$, "
-            r"$P/N = 1/24$, $T = 1000$, $\varepsilon = 5$, outside the conditions, it was not (6.75 at least). Where "
-            "a client's data set is replaced by another one, 16 in place of 4 is certified at the same points, for "
-            "both ways of drawing; 4 is not enough there (1.73 at least where 1.5 is required)"
-        ),
-    ),
-    text=(
-        r"Let $\delta$ be in (0, 1), $T \ge 80 \ln(1/\delta)$ and $0 < \varepsilon \le \min\{(P/N)^2 T, "
-        r"\ln(1/\delta)/2\}$. In Algorithm 3 let every client take part in each round independently with probability "
-        r"$P/N$, and let the noise on the sum have the variance $P \sigma^2$. Then Algorithm 3 is $(\varepsilon, "
-        r"\delta)$-differentially private for zero-out neighbours if $\sigma^2 \ge 4 c^2 P T \ln(1/\delta)/(N^2 "
-        r"\varepsilon^2)$."
     ),
     symbols=_SYMBOLS,
     hypotheses=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
@@ -235,23 +151,10 @@ REPAIRED: Statement = Statement(
 EVERY_T: Statement = Statement(
     id="zhang2021.theorem3.2.every-T",
     kind="theorem",
-    title="noise that is sufficient for every $T$ and every way of drawing the clients",
     source=Source(
         zhang.PAPER,
         f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-        note=(
-            r"$P$ in place of $N$, $v = 4$ and $\varepsilon \le 2 \ln(1/\delta)$: sufficient for every $T$ and every "
-            "way of drawing the cohorts, since it does not rely on sampling. For $P = N$ it is the printed noise; "
-            "where $P < N$ and $T$ is large the repaired theorem needs less. Algorithm 3; zero-out neighbours. Where "
-            "a client's data set is replaced by another one, 16 in place of 4"
-        ),
         provenance="derived",
-    ),
-    text=(
-        r"Let $\delta$ be in (0, 1) and $0 < \varepsilon \le 2 \ln(1/\delta)$. In Algorithm 3 let $|P_t| = P$ for all "
-        r"$t$, with cohorts drawn independently of the data. Then Algorithm 3 is $(\varepsilon, "
-        r"\delta)$-differentially private for zero-out neighbours if $\sigma^2 \ge 4 c^2 T \ln(1/\delta)/(P "
-        r"\varepsilon^2)$."
     ),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, COHORT, noise.DELTA),
@@ -260,7 +163,6 @@ EVERY_T: Statement = Statement(
     prescription=_enough,
     checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
     smoke=("the exponent", "the smallest constant"),
-    reading="$T$ is arbitrary and the drawing of the cohorts is unknown, so that the noise may not rely on sampling.",
     reading_of="zhang2021.theorem3.2",
 )
 

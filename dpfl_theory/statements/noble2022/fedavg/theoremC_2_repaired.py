@@ -16,10 +16,6 @@ from dpfl_theory.statements.noble2022.fedavg import _round as one_round
 
 _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
-_NOTE = (
-    "repaired: {step}, explicit constants. The round is proved for all $M$, $lM$ and $K$ (the paper cites Theorem V of "
-    r"Karimireddy et al. (2020b)); {weights} weights over $x^0, \dots, x^{{T-1}}$"
-)
 
 
 def _heterogeneity(s: Symbols) -> Any:
@@ -160,20 +156,9 @@ def _weighted() -> tuple[Check, ...]:
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.strongly-convex.repaired",
     kind="theorem",
-    title="DP-FedAvg with noise at every local step: strongly convex, with its step size",
     source=Source(
         noble.PAPER,
         "Theorem C.2 (1), Appendix C.5",
-        note=_NOTE.format(
-            step="a step size of $T$ and its logarithm", weights=(r"$(1 - \mu K \eta_l \eta_g/2)^{-t}$ are the")
-        ),
-    ),
-    text=(
-        r"Take $\mu$-strongly convex $\nu$-smooth $F_i$ of dissimilarity ($G$, $B$), $\eta_g = \sqrt{lM}$, $T \ge 8 "
-        r"(1 + B^2) \nu/\mu$ and $K \eta_l \eta_g = \min(1/(8 (1 + B^2) \nu), 2L/(\mu T))$. Here $L = \ln \max(e, "
-        r"\mu^2 D_0^2 T/W)$, $W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 \nu G^2/(9 \mu T lM)$ and $V = "
-        r"\varsigma^2/(sR) + \Sigma^2$. Then DP-FedAvg satisfies the bound for the mean of $x^0, \dots, x^{T-1}$ with "
-        r"weights $(1 - \mu K \eta_l \eta_g/2)^{-t}$."
     ),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -192,16 +177,9 @@ STRONGLY_CONVEX: Statement = Statement(
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex.repaired",
     kind="theorem",
-    title="DP-FedAvg with noise at every local step: convex, with its step size",
     source=Source(
-        noble.PAPER, "Theorem C.2 (2), Appendix C.5", note=_NOTE.format(step="one step size", weights="equal")
-    ),
-    text=(
-        r"Take convex $\nu$-smooth $F_i$ of dissimilarity ($G$, $B$), $\eta_g = \sqrt{lM}$ and $K \eta_l \eta_g = "
-        r"\min(1/(8 (1 + B^2) \nu), \sqrt{3} D_0/(2 \sqrt{c_1 T}), (3 D_0^2/(4 c_2 T))^{1/3})$. Here $c_1 = V/(KlM) + "
-        r"15 (1 - l) G^2/(8lM)$, $c_2 = 21 \nu G^2/(32lM)$ and $V = \varsigma^2/(sR) + \Sigma^2$. Then DP-FedAvg "
-        r"satisfies the bound for the mean of $x^0, \dots, x^{T-1}$, $T \ge 1$, if $x^0$ is not $x^*$; a $c$ that is "
-        "0 asks for no shorter step."
+        noble.PAPER,
+        "Theorem C.2 (2), Appendix C.5",
     ),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
@@ -220,18 +198,9 @@ CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.non-convex.repaired",
     kind="theorem",
-    title="DP-FedAvg with noise at every local step: smooth, with its step size",
     source=Source(
         noble.PAPER,
         "Theorem C.2 (3), Appendix C.5",
-        note=f"{_NOTE.format(step='units, one step size', weights='equal')}. The runs are of convex objectives only",
-    ),
-    text=(
-        r"Take $\nu$-smooth $F_i$ of dissimilarity ($G$, $B$), $\eta_g = \sqrt{lM}$ and $K \eta_l \eta_g = \min(1/(8 "
-        r"(1 + B^2) \nu), \sqrt{3 F_0/(c_1 T)}, (3 F_0/(c_2 T))^{1/3})$. Here $c_1 = 2 \nu V/(KlM) + 18 \nu (1 - l) "
-        r"G^2/(5lM)$, $c_2 = 8 \nu^2 G^2/(5lM)$ and $V = \varsigma^2/(sR) + \Sigma^2$. Then DP-FedAvg satisfies the "
-        r"bound for a random one of $x^0, \dots, x^{T-1}$, $T \ge 1$, if $F_0 > 0$; a $c$ that is 0 asks for no "
-        "shorter step."
     ),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),

@@ -29,7 +29,6 @@ __all__ = [
     "HYPOTHESES",
     "LADDER",
     "ONE_ROUND",
-    "READING",
     "SURVIVES",
     "at_order",
     "edges",
@@ -61,11 +60,6 @@ SURVIVES = {
 }
 """The part of Theorem 4.1 that Theorem 4.2 uses."""
 
-READING = (
-    r"$\Omega$, $O$ and $o$ hide constants that depend on nothing; $T$ counts every round that releases something, "
-    "the warm-up's included."
-)
-"""The reading of both views."""
 
 ARGUMENT = (
     "For any u and v take M = 2, l = 1/2, K = 1, epsilon = 1/2, delta < 1/2, s = 1/R and T = 2R. Then sigma_g = u "

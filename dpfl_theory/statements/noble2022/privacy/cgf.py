@@ -160,19 +160,7 @@ def _edges(build: Any) -> tuple[Check, ...]:
 LEMMA_B3: Statement = Statement(
     id="noble2022.lemmaB.3",
     kind="lemma",
-    title="Renyi DP from the cumulant generating function",
-    source=Source(
-        PAPER,
-        "Lemma B.3, Appendix B.2",
-        note=(
-            r"$K_M$ is called a cumulant generating function but defined as $E e^{\lambda L}$, without the logarithm. "
-            "The lemma is an upper bound and holds either way; both are checked. With the logarithm it is an "
-            r"equality, and only then is the sentence before it right ('$(\alpha-1) \varepsilon_M(\alpha)$ is equal "
-            r"to $K_M(\lambda)$'): for the Gaussian mechanism with $\sigma_g = 1$ and $\lambda = 1$ the left side is "
-            "1, and the $K_M$ that is defined is $e$"
-        ),
-    ),
-    text=r"Any mechanism $M$ is $(\lambda + 1, K_M(\lambda)/\lambda)$-RDP for all $\lambda > 0$.",
+    source=Source(PAPER, "Lemma B.3, Appendix B.2"),
     symbols=symbols("rdp", "cgf", "lambda"),
     hypotheses=(LAMBDA,),
     sides=_equivalence_sides,
@@ -193,28 +181,15 @@ LEMMA_B3: Statement = Statement(
         ),
         *_edges(_equivalence(True)),
     ),
-    typos=(
-        ("The definition of $K_M$, and equation (3) after it, lack the logarithm of a cumulant generating function."),
-    ),
 )
 
 EQ7: Statement = Statement(
     id="noble2022.eq7",
     kind="step",
-    title="interpolation of the cumulant generating function between integers",
     source=Source(
         PAPER,
         "Appendix B.2",
         "(7)",
-        note=(
-            r"holds with and without the logarithm in $K_M$. With it $K_M(0) = 0$, so that for $\lambda < 1$ the "
-            r"bound is $\lambda K_M(1)$. The bound is linear between integers: in equation (5) it never beats the "
-            "integers"
-        ),
-    ),
-    text=(
-        r"For all $\lambda > 0$: $K_M(\lambda) \le (1 - \lambda + \lfloor\lambda\rfloor) K_M(\lfloor\lambda\rfloor) + "
-        r"(\lambda - \lfloor\lambda\rfloor) K_M(\lceil\lambda\rceil)$."
     ),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),

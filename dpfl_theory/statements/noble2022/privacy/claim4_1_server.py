@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
-from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Remark, Source, Statement
+from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Source, Statement
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.statements.noble2022._moments import warm_start
 from dpfl_theory.statements.noble2022.privacy import _views as views
@@ -111,38 +111,10 @@ def _composed(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
 SERVER: Statement = Statement(
     id="noble2022.claim4.1.server",
     kind="corollary",
-    title="DP-SCAFFOLD and DP-FedAvg are equally private towards the server",
-    source=Source(
-        PAPER,
-        "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
-        note=(
-            f"{views.LEVEL}. The words '(-warm)' of Claim 4.1 and of the proof leave open whether $t$ counts them; "
-            "here it does. For $s < 1$ the worst data are not known to be the same for both; there the checks compare "
-            "the guarantees of adaptive composition, on which all of B.4 depends"
-        ),
-    ),
-    text=(
-        r"For any $t$, DP-SCAFFOLD, which shows $\{y_i^t, c_i^t\}$ to the server, and DP-FedAvg, which shows "
-        r"$\{y_i^t\}$, have the same level of privacy."
-    ),
+    source=Source(PAPER, "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     hypotheses=(SAMPLING, NOISE),
     relation="claim",
-    typos=(
-        "Footnote 2: $1 - e^{-4} = 0.98$ after $4/l$ rounds is the probability for one user; all 100 users have been "
-        "selected at least once with probability 0.18 ($l = 0.05$, 80 rounds).",
-    ),
-    reading=(
-        "$t$ counts every round in which something is sent: DP-SCAFFOLD, or DP-SCAFFOLD-warm with the rounds that set "
-        "$c_i^0$ among the $T$. Theorem 4.1's $T$ must then include the rounds of the warm-up."
-    ),
-    remark=Remark(
-        "B.3's induction starts from $t = 1$ after the warm start. If $t$ counts only the rounds after the warm "
-        "start, as $T$ does in Theorem C.1, the claim fails for DP-SCAFFOLD-warm at $t = 1$: $c_i^0$ is then set by "
-        r"noisy gradients that no round has paid for, and $\{y_i^1, c_i^1\}$ show $c_i^0 - c^0$ in addition to "
-        r"$c_i^1$. At $K = s = 1$ $\mu^2 \sigma_g^2$ is $2 - 1/M$, and 1 for DP-FedAvg.",
-        shown_by="noble2022.claim4.1.server.warm",
-    ),
     checks=(
         Check("privacy", "the warm round counted, exactly", _warm(counted=True), _SIZES),
         *edges(
@@ -188,24 +160,10 @@ SERVER: Statement = Statement(
 WARM: Statement = Statement(
     id="noble2022.claim4.1.server.warm",
     kind="corollary",
-    title="DP-SCAFFOLD-warm, its warm-up rounds not counted, and DP-FedAvg, towards the server",
-    source=Source(
-        PAPER,
-        "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3",
-        note=(
-            r"the outputs are those of B.1, $\{y_i^1, c_i^1\}$; the proof's words are that the $c_i^0$ 'are at least "
-            "as private as $y_i^1$', from which nothing follows for both together. 'The first few rounds of "
-            "communication are saved' to set $c_i^0$ may well mean that they are counted, and then the claim holds"
-        ),
-    ),
-    text=(
-        r"For any $t$, counted from the first round after the warm start, DP-SCAFFOLD-warm, which shows $\{y_i^t, "
-        r"c_i^t\}$ to the server, and DP-FedAvg, which shows $\{y_i^t\}$, have the same level of privacy."
-    ),
+    source=Source(PAPER, "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     hypotheses=(SAMPLING, NOISE),
     relation="claim",
-    reading="$t$ counts only the rounds after the warm start, as $T$ does in Theorem C.1.",
     reading_of="noble2022.claim4.1.server",
     checks=(Check("privacy", "round 1 after the warm start, exactly", _warm(counted=False), _SIZES, "violated"),),
     expected="violated",

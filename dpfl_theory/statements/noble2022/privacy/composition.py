@@ -154,21 +154,7 @@ _HALF = {"sizes": [[2, 1]], "delta": ["1/100"]}
 LEMMA_B1: Statement = Statement(
     id="noble2022.lemmaB.1",
     kind="lemma",
-    title="strong adaptive composition",
-    source=Source(
-        PAPER,
-        "Lemma B.1, Appendix B.1",
-        note=(
-            r"printed for any $\delta' > 0$; from 1 on the claimed $\delta$ is at least 1, and above $1 "
-            r"\bar\varepsilon$ is not real. Not tight: half the drift would be enough, since the mean loss is at most "
-            r"$\varepsilon (e^\varepsilon - 1)/2$"
-        ),
-    ),
-    text=(
-        r"$T$ adaptive $(\varepsilon, \delta)$-DP mechanisms are together $(\bar\varepsilon, T \delta + \delta')$-DP "
-        r"for any $\delta' > 0$, where $\bar\varepsilon = \varepsilon \sqrt{2 T \log(1/\delta')} + T \varepsilon "
-        r"(e^\varepsilon - 1)$."
-    ),
+    source=Source(PAPER, "Lemma B.1, Appendix B.1"),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     hypotheses=(
         Hypothesis(
@@ -208,21 +194,7 @@ LEMMA_B1: Statement = Statement(
 LEMMA_B2: Statement = Statement(
     id="noble2022.lemmaB.2",
     kind="lemma",
-    title="amplification by subsampling without replacement",
-    source=Source(
-        PAPER,
-        "Lemma B.2, Appendix B.1",
-        note=(
-            "neighbours have the same number of records and differ in one. Printed 'DP w.r.t. a given dataset'; read: "
-            "for all data sets of $m$ records. Exact: the threshold 1 attains it when all other records are 0. The "
-            "sampled elements must be those in which the neighbours differ: see noble2022.theorem4.1.third-party, "
-            "which samples users while neighbours differ in a record"
-        ),
-    ),
-    text=(
-        r"If $M'$ is $(\varepsilon, \delta)$-DP on $m$ records, then $M'$ on $m$ of $n$ records, drawn uniformly "
-        r"without replacement, is $(\log(1 + q (e^\varepsilon - 1)), q \delta)$-DP, $q = m/n$."
-    ),
+    source=Source(PAPER, "Lemma B.2, Appendix B.1"),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     hypotheses=(
         Hypothesis(

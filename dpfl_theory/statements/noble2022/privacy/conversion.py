@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols, Typo, checks
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols, checks
 from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.core.formula import evaluate_side, symbols_of, total
 from dpfl_theory.lazy import mpmath
@@ -98,20 +98,7 @@ _OUTSIDE = {
 LEMMA_B4: Statement = Statement(
     id="noble2022.lemmaB.4",
     kind="lemma",
-    title="from Renyi DP to differential privacy",
-    source=Source(
-        PAPER,
-        "Lemma B.4, Appendix B.2",
-        note=(
-            r"printed '$(\varepsilon, \alpha)$-RDP'; Definition B.2 has the order first, and so it is read here. The "
-            r"best conversion gives $\delta (1 - 1/\alpha)^{\alpha-1}/\alpha$ instead of $\delta$, about $1/(e "
-            r"\alpha)$ of it"
-        ),
-    ),
-    text=(
-        r"If $M$ is $(\alpha, \varepsilon)$-RDP, then $M$ is $(\varepsilon + \log(1/\delta)/(\alpha - 1), \delta)$-DP "
-        r"for any $0 < \delta < 1$."
-    ),
+    source=Source(PAPER, "Lemma B.4, Appendix B.2"),
     symbols=(*symbols("epsilon"), _BUDGET, *symbols("delta", "alpha")),
     hypotheses=(ORDER, DELTA),
     relation="==",
@@ -130,16 +117,6 @@ LEMMA_B4: Statement = Statement(
         ),
         *checks("privacy", _converted, _INSIDE),
         *checks("privacy", _converted, _OUTSIDE, "not-applicable"),
-    ),
-    typos=(
-        r"The lemma prints '$(\varepsilon, \alpha)$-RDP' where Definition B.2 has $(\alpha, \varepsilon)$-RDP.",
-        Typo(
-            r"$(\varepsilon, \delta)$-DP 'ensures that the absolute value of the privacy loss is bounded by "
-            r"$\varepsilon$ with probability at least $(1 - \delta)$', in the words of Dwork and Roth (2014). Only "
-            r"the reverse holds. The Gaussian mechanism with $\sigma_g = 1$ is $(1, 13/100)$-DP, and its loss exceeds "
-            "1 with a probability above $30/100$. Nothing in the paper uses the sentence.",
-            where="Appendix B.2, before equation (3)",
-        ),
     ),
 )
 

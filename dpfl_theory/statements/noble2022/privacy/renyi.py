@@ -131,19 +131,7 @@ def _gaussian_sides(s: Symbols) -> Sides:
 LEMMA_B5: Statement = Statement(
     id="noble2022.lemmaB.5",
     kind="lemma",
-    title="composition of Renyi budgets",
-    source=Source(
-        PAPER,
-        "Lemma B.5, Appendix B.2",
-        note=(
-            "holds when both outputs are seen, so when the last one is. $M_2$'s budget must hold for every auxiliary "
-            "input: noise that the input itself has revealed hides nothing"
-        ),
-    ),
-    text=(
-        r"If $M_1$ is $(\alpha, \varepsilon_1)$-RDP and $M_2$, which takes $M_1$'s output as auxiliary input, is "
-        r"$(\alpha, \varepsilon_2)$-RDP, then $M_2 o M_1$ is $(\alpha, \varepsilon_1 + \varepsilon_2)$-RDP."
-    ),
+    source=Source(PAPER, "Lemma B.5, Appendix B.2"),
     symbols=(*symbols("rdp"), *_BUDGETS),
     hypotheses=(ORDER,),
     sides=_composition_sides,
@@ -162,12 +150,7 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
 LEMMA_B6: Statement = Statement(
     id="noble2022.lemmaB.6",
     kind="lemma",
-    title="Renyi budget of the Gaussian mechanism",
-    source=Source(PAPER, "Lemma B.6, Appendix B.2", note="exact: attained where the answers differ by the sensitivity"),
-    text=(
-        r"If $f$ has l2 sensitivity 1, $f + N(0, \sigma_g^2 I_d)$ is $(\alpha, \alpha/(2 \sigma_g^2))$-RDP for any "
-        r"$\alpha > 1$."
-    ),
+    source=Source(PAPER, "Lemma B.6, Appendix B.2"),
     symbols=symbols("rdp", "alpha", "sigma_g"),
     hypotheses=(ORDER, NOISE),
     sides=_gaussian_sides,

@@ -175,24 +175,7 @@ def _edges(build: Any, order: float, text: str, beyond: float) -> tuple[Check, .
 LEMMA_B7: Statement = Statement(
     id="noble2022.lemmaB.7",
     kind="lemma",
-    title="Renyi budget of the subsampled Gaussian mechanism",
-    source=Source(
-        PAPER,
-        "Lemma B.7, Appendix B.2",
-        note=(
-            "Theorem 9 of Wang et al. for the Gaussian mechanism; neighbours differ in one record. Loose for much "
-            r"noise: as $\sigma_g$ grows the bound tends to a positive number for $\alpha \ge 3$ (the paper says so "
-            r"in D.3.2) while the truth falls like $\alpha q^2/(2 \sigma_g^2)$. So at $q = 0.2$, $\sigma_g = 160$, "
-            r"$\alpha = 8$ it is 17 600 times too large. The remark's $O(\alpha q^2/\sigma_g^2)$ for the whole bound "
-            r"needs $\alpha q \sigma_g^2$ and $\alpha/\sigma_g^2$ to be bounded"
-        ),
-    ),
-    text=(
-        r"For whole $\alpha \ge 2$, $0 < q < 1$ and sensitivity 1, $G_f$ on a share $q$ of the records is $(\alpha, "
-        r"\varepsilon')$-RDP with $\varepsilon' \le 1/(\alpha-1) \log(1 + 2 q^2 \operatorname{binom}(\alpha, 2) "
-        r"\min\{2(e^{1/\sigma_g^2} - 1), e^{1/\sigma_g^2}\} + \sum_{j=3}^\alpha 2 q^j \operatorname{binom}(\alpha, j) "
-        r"e^{j(j-1)/2 \sigma_g^2})$."
-    ),
+    source=Source(PAPER, "Lemma B.7, Appendix B.2"),
     symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
     hypotheses=(
         Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), r"$\alpha$ is a whole number of at least 2"),
@@ -217,20 +200,10 @@ LEMMA_B7: Statement = Statement(
 EQ8: Statement = Statement(
     id="noble2022.eq8",
     kind="step",
-    title="Renyi budget of the subsampled Gaussian mechanism at real orders",
     source=Source(
         PAPER,
         "Appendix B.4",
         "(8)",
-        note=(
-            r"for $\alpha < 2$ the first term is 0 times $\varepsilon'(1)$, which Lemma B.7 does not define: taken as "
-            "0"
-        ),
-    ),
-    text=(
-        r"For real $\alpha > 1$, $G'_f$ is $(\alpha, \varepsilon'')$-RDP with $\varepsilon'' \le (1 - \alpha + "
-        r"\lfloor\alpha\rfloor) (\lfloor\alpha\rfloor - 1)/(\alpha - 1) \varepsilon'(\lfloor\alpha\rfloor) + (\alpha "
-        r"- \lfloor\alpha\rfloor) (\lceil\alpha\rceil - 1)/(\alpha - 1) \varepsilon'(\lceil\alpha\rceil)$."
     ),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
     hypotheses=(ORDER, RATE, NOISE),

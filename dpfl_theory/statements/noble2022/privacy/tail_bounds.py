@@ -133,28 +133,13 @@ def _delta_sides(s: Symbols) -> Sides:
     return Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)})
 
 
-_READING = (
-    "'Given Lemma B.4 and Lemma B.3, it is possible to find the smallest': read as the smallest that the two lemmas "
-    "give, so that the guarantee is checked. It is not the mechanism's smallest: {gap}. Stated with $K_M$ as the "
-    "logarithm of a moment; with the $K_M$ that the paper defines, without it, the guarantee holds too and is weaker. "
-    r"The minimum is an infimum: randomised response approaches it as $\lambda$ grows"
-)
-
 EQ5: Statement = Statement(
     id="noble2022.eq5",
     kind="step",
-    title=r"$\varepsilon$ for a given $\delta$, from the cumulant generating function",
     source=Source(
         PAPER,
         "Appendix B.2",
         "(5)",
-        note=_READING.format(
-            gap=(r"for the Gaussian mechanism with $\sigma_g = 1$, $\delta = 10^{-5}$, 5.30 against 4.38")
-        ),
-    ),
-    text=(
-        r"$M$ is $(\varepsilon(\delta), \delta)$-DP with $\varepsilon(\delta) = \min_{\lambda > 0} (\log(1/\delta) + "
-        r"K_M(\lambda))/\lambda$."
     ),
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
@@ -181,18 +166,10 @@ EQ5: Statement = Statement(
 EQ6: Statement = Statement(
     id="noble2022.eq6",
     kind="step",
-    title=r"$\delta$ for a given $\varepsilon$, from the cumulant generating function",
     source=Source(
         PAPER,
         "Appendix B.2",
         "(6)",
-        note=_READING.format(
-            gap=(r"for the Gaussian mechanism with $\sigma_g = 1$, $\varepsilon = 5$, 4.0e-5 against 5.8e-7")
-        ),
-    ),
-    text=(
-        r"$M$ is $(\varepsilon, \delta(\varepsilon))$-DP, $\delta(\varepsilon) = \min_{\lambda > 0} e^{K_M(\lambda) - "
-        r"\lambda \varepsilon}$."
     ),
     symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=_delta_sides,

@@ -84,22 +84,9 @@ _STEP = Symbol(
 REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.third-party.repaired",
     kind="theorem",
-    title="privacy towards a third party, without approximation",
     source=Source(
         PAPER,
         "Theorem 4.1 (1), Section 4.1; Appendix B.4",
-        note=(
-            "repaired: without approximation only; warm-up rounds included in $T$, participation seen, local steps "
-            r"composed as if seen, $\lfloor lM\rfloor/M$ and $\lfloor sR\rfloor/R$ for $l$ and $s$. For DP-FedAvg "
-            r"with $K = 1$, $\lfloor lM\rfloor \sigma_g^2$ may replace $\sigma_g^2$. Loose where Lemma B.7 is: for "
-            r"Table 1's $\sigma_g = 10$, $K = 1$, $T = 542$ it gives 4.56, where at most 0.44 is certified; for "
-            "DP-FedAvg, with the cohort's noise, it gives 4.45, where at most 0.18 is"
-        ),
-    ),
-    text=(
-        r"For every $\alpha > 1$, $T$ rounds of DP-SCAFFOLD or DP-FedAvg are $(\varepsilon, \delta)$-DP towards a "
-        r"third party with $\varepsilon = [T \log(1 - l + l e^{(\alpha-1) K \varepsilon''(\alpha, \sigma_g^2)}) + "
-        r"\log(1/\delta)]/(\alpha - 1)$."
     ),
     symbols=(*symbols("epsilon", "T", "l", "alpha", "K"), _STEP, *symbols("delta", "M", "R", "s", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),

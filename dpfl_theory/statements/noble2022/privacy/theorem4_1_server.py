@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022._causes import ORDER_OF_NOISE
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _order as order
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
@@ -118,22 +117,10 @@ _EACH = Symbol(
 SERVER: Statement = Statement(
     id="noble2022.theorem4.1.server",
     kind="theorem",
-    title="the same noise, towards the server",
     source=Source(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
-        note=(
-            "$T$ counts the warm-up's rounds too. Without approximation the server's problem is not printed; it is "
-            "Step 3's without $l$ and $lM$"
-        ),
     ),
-    text=(
-        r"Under Assumption 1 $(s = o(1), \varepsilon < 1, \sigma_g = \Omega(s \sqrt{K/\log(2Tl/\delta)}))$ set "
-        r"$\sigma_g = \Omega(s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M}))$: then "
-        r"DP-SCAFFOLD and DP-FedAvg are $(O(\varepsilon_s), \delta_s)$-DP towards the server, $\varepsilon_s = "
-        r"\varepsilon \sqrt{M/l}$ and $\delta_s = \delta/2 (1/l + 1)$."
-    ),
-    reading=order.READING,
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     hypotheses=order.HYPOTHESES,
     relation=">=",
@@ -166,32 +153,6 @@ SERVER: Statement = Statement(
         ),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=ORDER_OF_NOISE,
-        grade="false",
-        effect=Effect(
-            0.0,
-            r"Nothing changes at the paper's settings: for the 25 runs of Table 1 the certified $\varepsilon$ towards "
-            r"the server is 0.03 to 0.07 times $\varepsilon_s$ with the constant 1.",
-        ),
-        printed=(
-            r"$\sigma_g$ of the order $s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M})$ gives "
-            r"$(O(\varepsilon \sqrt{M/l}), \delta/2 (1/l + 1))$-DP towards the server."
-        ),
-        corrected=(
-            r"No constants exist, even where $\sigma_g$ does not tend to 0. The formula without approximation holds, "
-            "for both algorithms."
-        ),
-        counterexample=(
-            r"$u = v = 1$, $M = 2$, $l = 1/2$, $K = 1$, $\varepsilon = 0.5$, so that $\varepsilon_s = 1$. At fixed "
-            r"$\delta = 10^{-6}$ and $T = 2/s \sigma_g$ tends to 0 with $s$: $R = 1/s = 4096$, $T = 8192$: $\sigma_g "
-            r"= 0.402$, and the true $\varepsilon$ is at least 6.01. One round, $\sigma_g = 1$, $R = 1/s = 15$, 70, "
-            r"231, $\delta = 10^{-6}$, 1e-30, 1e-100: the true $\varepsilon$ at $\delta_s = (3/2) \delta$ is 1.53, "
-            "7.02, 15.87"
-        ),
-        repaired="noble2022.theorem4.1.server.repaired",
-        survives=order.SURVIVES,
-    ),
     uses=(
         "noble2022.claim4.1.server",
         "noble2022.lemmaB.1",
@@ -199,30 +160,14 @@ SERVER: Statement = Statement(
         "noble2022.lemmaB.5",
         "noble2022.eq8",
     ),
-    typos=(
-        r"The appendix has $\log(2T/\delta)$ in the server's problem, while $\delta_s$ belongs to $\delta' = "
-        r"\delta/(2Tl)$, that is to $\log(2Tl/\delta)$.",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.server.repaired",
     kind="theorem",
-    title="privacy towards the server, without approximation",
     source=Source(
         PAPER,
         "Theorem 4.1 (2), Section 4.1; Appendix B.4",
-        note=(
-            "repaired: the formula without approximation in place of the orders; warm-up rounds included in T. It "
-            "counts a user in every round, and strong composition loses much: "
-            "noble2022.theorem4.1.third-party.repaired holds towards the server too"
-        ),
-    ),
-    text=(
-        r"For every $\alpha > 1$ and $x$ in (0, 1), $T$ rounds of DP-SCAFFOLD or DP-FedAvg are $(\varepsilon, "
-        r"\delta)$-DP towards the server with $\varepsilon = \varepsilon_a \sqrt{2T \log(1/((1-x) \delta))} + T "
-        r"\varepsilon_a (e^{\varepsilon_a} - 1)$. Here $\varepsilon_a = K \varepsilon''(\alpha, \sigma_g^2) + "
-        r"\log(T/(x \delta))/(\alpha - 1)$."
     ),
     symbols=(*symbols("epsilon_s", "T", "delta"), _EACH, _SHARE, *symbols("M", "R", "l", "s", "K", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Remark, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
@@ -174,26 +174,6 @@ SMALL = Hypothesis(
 _NAMES = ("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0")
 _SYMBOLS = (*noble.symbols(*_NAMES), _CLIP, _DIMENSION, *(PRIVACY[name] for name in ("epsilon", "delta", "sigma_g")))
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
-_NOTE = (
-    "$O$ hides a constant $c$: $c = 102$ (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve, twice as much for the printed "
-    r"output over $x^1, \dots, x^T$. 'There exist step sizes and weights' is entered with equal weights over the "
-    "iterates that the rounds start from; their mean excess bounds that of the averaged output. The step sizes are "
-    "those of the repaired Theorems C.1 and C.2. Step sizes of 0 are allowed, so that $D_0 = 0$, where the right side "
-    r"may be 0, refutes nothing. The meaning of $\varepsilon$ depends on Theorem 4.1; the inequality does not"
-)
-_READING = (
-    r"$\delta$ is at most $1/2$ and at most $Tl/2$: the bound is asymptotic, 'with numerical constants omitted' "
-    r"(Appendix C.2), and all experiments have $\delta = 1/(MR)$; so read the theorem holds, with the constant {}."
-)
-_SLIPS = (r"The averaged output is over $x^1, \dots, x^T$; the proofs bound $x^0, \dots, x^{T-1}$.",)
-
-
-def _remark(name: str) -> Remark:
-    return Remark(
-        r"If the bound is claimed for every $\delta$ in (0, 1) with $Tl \ge \delta$, no constant serves: as $\delta$ "
-        r"tends to 1, or $Tl$/$\delta$ to 1, its logarithms tend to 0 and those of $\sigma_g^*$ do not.",
-        shown_by=f"noble2022.theorem4.2.{name}.every-delta",
-    )
 
 
 _NOISE_TERM = (
@@ -203,22 +183,7 @@ _NOISE_TERM = (
 SCAFFOLD: Statement = Statement(
     id="noble2022.theorem4.2.scaffold",
     kind="theorem",
-    title="DP-SCAFFOLD-warm at the private noise scale: convex",
-    source=Source(
-        noble.PAPER,
-        "Theorem 4.2, Section 4.2",
-        note=f"{_NOTE}. The mean over $T + 1$ rounds counts the warm one, which the second term takes back",
-        provenance="restored",
-        restoration=(
-            r"the display is missing in the copy that was read. It is Theorem C.1 (2) at $\sigma_g^*$, as Appendix "
-            "C.2 says in words; the logarithms without factors 2 and the order of the terms are taken from the "
-            "display for DP-FedAvg, which is a judgement"
-        ),
-    ),
-    text=(
-        r"DP-SCAFFOLD-warm with convex $\nu$-smooth $F_i$ and $\sigma_g = \sigma_g^*$ has step sizes and weights with "
-        "which the excess satisfies the bound, whatever the heterogeneity."
-    ),
+    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", provenance="restored"),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.WARM),
@@ -233,8 +198,6 @@ SCAFFOLD: Statement = Statement(
         *rates.checks("scaffold"),
     ),
     smoke=("exponent of T where the term 'start' leads",),
-    remark=_remark("scaffold"),
-    reading=_READING.format(r"102 (twice as much for the output over $x^1, \dots, x^T$)"),
     uses=(
         "noble2022.theorem4.1.third-party",
         "noble2022.theorem4.1.server",
@@ -242,22 +205,12 @@ SCAFFOLD: Statement = Statement(
         "noble2022.lemmaC.8",
         "noble2022.lemmaC.8.repaired",
     ),
-    typos=(
-        *_SLIPS,
-        r"Appendix C.2 prints $\Sigma_g(C) = 2 C d \sqrt{2 lTK \dots}/(\varepsilon R \sqrt{M})$ at $\sigma_g^*$, with "
-        r"$d$ where its own definition has $\sqrt{d}$.",
-    ),
 )
 
 FEDAVG: Statement = Statement(
     id="noble2022.theorem4.2.fedavg",
     kind="theorem",
-    title="DP-FedAvg at the private noise scale: convex",
-    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", note=_NOTE),
-    text=(
-        r"DP-FedAvg with convex $\nu$-smooth $F_i$ of dissimilarity ($G$, $B$) and $\sigma_g = \sigma_g^*$ has step "
-        "sizes and weights with which the excess satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2"),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(*_BASE, noble.DISSIMILAR),
@@ -272,8 +225,6 @@ FEDAVG: Statement = Statement(
         *private.private_runs("fedavg"),
         *rates.checks("fedavg"),
     ),
-    remark=_remark("fedavg"),
-    reading=_READING.format(r"12 (twice as much for the output over $x^1, \dots, x^T$)"),
     uses=(
         "noble2022.theorem4.1.third-party",
         "noble2022.theorem4.1.server",
@@ -281,7 +232,6 @@ FEDAVG: Statement = Statement(
         "noble2022.theoremC.2.convex",
         "noble2022.theoremC.2.convex.repaired",
     ),
-    typos=_SLIPS,
 )
 
 STATEMENTS = (FEDAVG, SCAFFOLD)

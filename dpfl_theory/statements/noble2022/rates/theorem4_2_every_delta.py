@@ -91,29 +91,16 @@ DEFINED = Hypothesis(
     lambda s: (s.delta > 0, s.delta < 1, s.T * s.l >= s.delta),
     r"$0 < \delta < 1$ and $T l \ge \delta$, so that the privacy bound is a number",
 )
-_NOTE = (
-    "$d = 1$, $M = l = K = s = R = C = D_0 = 1$, $F(x) = x^2/2$ up to $|x| = 1$ and linear beyond, $T = 1000$, "
-    r"$\varepsilon = 1/1000$, $1 - \delta = 10^{-13}$: for all step sizes and weights the excess is above 0.245, and "
-    r"the right side is $0.00183 c$; for $\varepsilon = 1/T$, $\log(1/\delta) = T^{-5}$ no $c$ serves for all $T$. A "
-    r"small $\delta$ is no way out: with $M = T/\delta$ such users, one a round $(Tl = \delta)$, and $\varepsilon = "
-    r"\delta/T^2$ the privacy bound is 0 and the right side tends to 0; the excess stays near $1/4$ or more. With "
-    r"$\log(2Tl/\delta) \log(2/\delta)$ in the bound $c = 51$ (DP-SCAFFOLD-warm) and 12 (DP-FedAvg) serve"
-)
 
 
 def _read_literally(id_: str, statement: Statement) -> Statement:
     return replace(
         statement,
         id=id_,
-        title=rf"{statement.title}, for every $\delta$",
-        source=replace(statement.source, note=_NOTE),
         hypotheses=tuple(DEFINED if a is asymptotic.SMALL else a for a in statement.hypotheses),
         checks=checks(),
         expected="violated",
-        remark=None,
-        reading=r"$\delta$ is any number in (0, 1) with $Tl \ge \delta$, for which the bound is defined.",
         reading_of=statement.id,
-        typos=(),
     )
 
 

@@ -169,20 +169,7 @@ _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.1",
     kind="lemma",
-    title="Mean and variance of a private stochastic gradient",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            r"the display is the second part, the first is $E[\tilde H | y] = \nabla F_i(y)$; $sR$ is read as a whole "
-            "number, drawn without replacement as Algorithm 1 has it; gradients are never clipped (Assumption 3.3). "
-            "The worst cases are over $R$ vectors: at one point the gradients of smooth records may be any"
-        ),
-    ),
-    text=(
-        "If no gradient is clipped, the mean of $sR$ records' gradients plus the noise is an unbiased gradient of "
-        "$F_i$, and its variance satisfies the bound."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(_ERROR,),
     hypotheses=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, RECORDS),
@@ -198,32 +185,12 @@ LEMMA: Statement = Statement(
         *runs.checks(_one_step, runs=runs.outside("s"), label="last local step", expected="not-applicable"),
     ),
     smoke=("last local step, all records, 50 dimensions",),
-    typos=(
-        r"The text before the lemma says that $N(0, I_d)$ has variance $2d$; it has $d$, so that $\Sigma_g^2$ is "
-        "twice the noise's second moment and the bounds hold with slack.",
-        r"Algorithm 1 draws $\lfloor sR\rfloor$ records and divides by $sR$: where $sR$ is no whole number the mean "
-        r"is $\lfloor sR\rfloor/(sR) \nabla F_i$ and part 1 fails ($R = 3$ and $s = 1/2$ give $2/3$ of the gradient). "
-        "In the paper's experiments $sR$ is whole throughout ($s = 0.05$, 0.1 or 0.2 of 4000, 2000 or 800 training "
-        "records; also of all 5000, 2500 or 1000).",
-        r"The line before the lemma writes $E[\tilde H_i(x)] = H_i(x)$, which holds given the drawn records $S_i$ "
-        "only.",
-    ),
 )
 
 SHARPENED: Statement = Statement(
     id="noble2022.lemmaC.1.sharpened",
     kind="lemma",
-    title="Variance of a private stochastic gradient, exactly",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=r"derived: $\varsigma^2$ the records' variance at $y$; both sides are equal, so nothing is lost",
-    ),
-    text=(
-        r"Take $R \ge 2$ records with variance $\varsigma^2$ at $y$, $sR$ of them drawn without replacement and never "
-        "clipped. Then the variance is at most (and equal to) the right side: half of the noise term, and less "
-        "sampling noise as $s$ grows."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=LEMMA.symbols,
     expectations=LEMMA.expectations,
     hypotheses=(*LEMMA.hypotheses, Hypothesis(lambda s: s.R >= 2)),

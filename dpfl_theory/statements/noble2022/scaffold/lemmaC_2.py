@@ -121,13 +121,7 @@ def _worst(kind: str) -> tuple[Check, ...]:
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.2",
     kind="lemma",
-    title="Gradient of $F$ by its excess (Nesterov)",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note="$F^* = F(x^*)$; stated for every $x$, so for the mean over any $x$ too; quadratics attain it",
-    ),
-    text=r"If every $F_i$ is convex and $\nu$-smooth and $x^*$ minimises $F$, then the bound holds at every $x$.",
+    source=Source(noble.PAPER, _WHERE),
     symbols=noble.symbols("nu"),
     expectations=(_SLOPE, _GAP),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
@@ -151,21 +145,8 @@ LEMMA: Statement = Statement(
 SHARPENED: Statement = replace(
     LEMMA,
     id="noble2022.lemmaC.2.sharpened",
-    title="Gradient of $F$ by its excess, without convexity",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            r"derived: $F$ itself is $\nu$-smooth, and $F(x^*) \le F(x - \nabla F(x)/\nu) \le F(x) - \|\nabla "
-            r"F(x)\|^2/(2 \nu)$. The paper's way through $(1/M) \sum_i \|\nabla F_i(x) - \nabla F_i(x^*)\|^2$ needs "
-            "convex $F_i$"
-        ),
-    ),
-    text=(
-        r"If every $F_i$ is $\nu$-smooth, convex or not, and $x^*$ minimises $F$, then the bound holds at every $x$."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     hypotheses=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
-    typos=(),
     checks=(
         Check("algebra", "from the descent of smooth functions", descent),
         *_worst("non-convex"),

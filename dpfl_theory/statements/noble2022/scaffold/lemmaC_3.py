@@ -164,22 +164,7 @@ def _sides(s: Symbols) -> Sides:
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.3",
     kind="lemma",
-    title="Separating mean and variance of a sum of random vectors",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.3, Appendix C.1",
-        note=(
-            r"the display is part 2, read more kindly than it is printed: with an expectation around $\|\sum "
-            r"a_i\|^2$, since conditional means are random; as printed, without it, part 2 fails; part 1 is $E\|\sum "
-            r"A_i\|^2 \le \|\sum a_i\|^2 + n^2 \sigma_A^2$, which equal errors attain; in part 2 the smallest factor "
-            r"is $1 + \sqrt{(n - 1)/n}$, and 1 where the $a_i$ are fixed"
-        ),
-    ),
-    text=(
-        r"(1) Random vectors with means $a_i$ and variances of at most $\sigma_A^2$ satisfy $E\|\sum A_i\|^2 \le "
-        r"\|\sum a_i\|^2 + n^2 \sigma_A^2$, dependent or not. (2) If $a_i$ is the mean of $A_i$ given $A_1, \dots, "
-        "A_{i-1}$, the displayed bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.3, Appendix C.1"),
     symbols=(_COUNT, _DEVIATION),
     expectations=(_SUM, _MEANS),
     sides=_sides,
@@ -202,11 +187,6 @@ LEMMA: Statement = Statement(
         *checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
         *checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
         *runs.checks(_eta, runs=runs.SUMS, label="part 2"),
-    ),
-    typos=(
-        r"Part 2 prints $\|\sum a_i\|^2$ without an expectation, although $a_i = E[A_i | A_{i-1}, \dots, A_1]$ is "
-        "random; without one the bound can fail: $A_1 = -1$, 0 or 1 with probability $1/4$, $1/2$, $1/4$ and $A_2 = "
-        r"a_2 = 9 A_1$ have $E(A_1 + A_2)^2 = 50$, but $2 a_2^2 + 4 \sigma_A^2 = 2$ where $A_1 = 0$.",
     ),
 )
 

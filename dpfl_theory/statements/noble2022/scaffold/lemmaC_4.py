@@ -56,19 +56,10 @@ def _short(values: Mapping[str, float]) -> float:
     return 1 / 24
 
 
-_C4_NOTE = (
-    r"the proof's displays are garbled; the condition $\tilde\eta \le 1/\nu$ is not used, and the constants are loose "
-    f"(see the sharpened form); {noble.WHOLE_NOTE}; {runs.NOTE}"
-)
 C4: Statement = Statement(
     id="noble2022.lemmaC.4",
     kind="lemma",
-    title="Variance of the server's update",
-    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note=_C4_NOTE),
-    text=(
-        r"If every $F_i$ is convex and $\nu$-smooth and $\tilde\eta = K \eta_l \eta_g \le 1/\nu$, then every round "
-        "satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3"),
     **runs.symbols(steps.symbols("move", "gap", *steps.ROUND), "move", "drift"),
     hypotheses=(
         *steps.BASE,
@@ -92,28 +83,12 @@ C4: Statement = Statement(
         "noble2022.lemmaC.3",
         "noble2022.lemmaC.4.sharpened",
     ),
-    typos=(
-        r"The proof replaces $E[\nabla F_i(y_i^{k-1}) | y^0]$ by $\nabla F_i(y_i^{k-1})$. It replaces $E[c_i^{t-1} | "
-        "y^0]$ by gradients, whatever $x^{t-1}$ says about the errors in $c_i^{t-1}$. The bound holds without either "
-        "(see the sharpened form).",
-        r"The proof cites all of Corollary C.1, whose second and third display need convex $F_i$ and $\eta_l \le "
-        r"2/\nu$; the first display, which follows from Lemma C.1 alone, is enough (see the sharpened form).",
-        r"Appendix C.3's summary of a round prints $\tilde c_i^t := c^{t-1} - c_i^{t-1} + (x^{t-1} - y_i^K)/(K "
-        r"\eta_l)$; the control variates have the other sign, $c_i^{t-1} - c^{t-1}$, as in Section 3.3. The mean of "
-        r"the $\tilde H_i^k(y_i^{k-1})$, to which the same line equates it, requires this sign too.",
-        r"Algorithm 1 draws $\lfloor lM\rfloor$ users and divides by $lM$: where $lM$ is no whole number the server's "
-        r"step is shorter by $\lfloor lM\rfloor/(lM)$. The paper's Figure 9 is such a case: $l = 0.08$ and 0.12 of 40 "
-        "users (FEMNIST) make 3.2 and 4.8, of 60 users (MNIST) 4.8 and 7.2, with factors of $15/16$, $5/6$, $5/6$ and "
-        "$35/36$.",
-    ),
 )
 
 C4_SHARPENED: Statement = replace(
     C4,
     id="noble2022.lemmaC.4.sharpened",
-    title="Variance of the server's update, without convexity",
-    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3", note="derived, with smaller factors and for every step size"),
-    text=r"If every $F_i$ is $\nu$-smooth, convex or not, then every round satisfies the bound, for every step size.",
+    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3"),
     **runs.symbols(steps.symbols("move", "slope", *steps.ROUND), "move", "drift"),
     hypotheses=steps.BASE,
     sides=_c4_sharp_sides,
@@ -127,7 +102,6 @@ C4_SHARPENED: Statement = replace(
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
-    typos=(),
 )
 
 STATEMENTS = (C4, C4_SHARPENED)

@@ -81,16 +81,7 @@ _STEP_ALPHA = Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), r"$\tild
 C5: Statement = Statement(
     id="noble2022.lemmaC.5",
     kind="lemma",
-    title="Lag of the control variates",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.5, Appendix C.3",
-        note=f"the paper gives no proof; the constants are loose; {noble.WHOLE_NOTE}; {runs.NOTE}",
-    ),
-    text=(
-        r"If every $F_i$ is convex and $\nu$-smooth, $1/2 \le \alpha \le 1$ and $\tilde\eta \le l^\alpha/(24 \nu)$, "
-        "then every round satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.5, Appendix C.3"),
     **runs.symbols(steps.symbols("lag_after", "gap", "alpha", *steps.ROUND), "lag_after", "drift"),
     hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
@@ -106,16 +97,7 @@ C5: Statement = Statement(
 C5_SHARPENED: Statement = replace(
     C5,
     id="noble2022.lemmaC.5.sharpened",
-    title="Lag of the control variates, without convexity",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.5, Appendix C.3",
-        note=(r"derived: by $\|\nabla F\|^2$, convex or not, as Lemma C.9 needs it"),
-    ),
-    text=(
-        r"If every $F_i$ is $\nu$-smooth, convex or not, $1/2 \le \alpha \le 1$ and $\tilde\eta \le l^\alpha/(24 "
-        r"\nu)$, then every round satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.5, Appendix C.3"),
     **runs.symbols(steps.symbols("lag_after", "slope", "alpha", *steps.ROUND), "lag_after", "drift"),
     hypotheses=(*steps.BASE, _EXPONENT, _STEP_ALPHA),
     checks=(
@@ -126,7 +108,6 @@ C5_SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
-    typos=(),
 )
 
 STATEMENTS = (C5, C5_SHARPENED)

@@ -64,16 +64,7 @@ _OUTSIDE = (
 C6: Statement = Statement(
     id="noble2022.lemmaC.6",
     kind="lemma",
-    title="Drift of the users",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.6, Appendix C.3",
-        note=f"the paper gives no proof; the constants are loose; {noble.WHOLE_NOTE}; {runs.NOTE}",
-    ),
-    text=(
-        r"If every $F_i$ is convex and $\nu$-smooth, $\eta_g \ge 1$ and $\eta_l \le 1/(24 \nu K \eta_g)$, then every "
-        "round satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.6, Appendix C.3"),
     **runs.symbols(steps.symbols("gap", *_C6_SYMBOLS), "drift"),
     hypotheses=(*steps.BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
     sides=_c6_sides,
@@ -89,20 +80,7 @@ C6: Statement = Statement(
 C6_SHARPENED: Statement = replace(
     C6,
     id="noble2022.lemmaC.6.sharpened",
-    title="Drift of the users, without convexity and with less of the lag and the gradient",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.6, Appendix C.3",
-        note=(
-            r"derived: by $\|\nabla F\|^2$, convex or not, as Lemma C.9 needs it. Where the drift is by itself, the "
-            "lag has the factor $48/529$ for 1, the gradient $1/529$ for $1/40$, the noise $72/529$ for $3/20$; as in "
-            r"print, $\tilde\eta \nu \le 1/24$ replaces powers beyond those shown"
-        ),
-    ),
-    text=(
-        r"If every $F_i$ is $\nu$-smooth, convex or not, $\eta_g \ge 1$ and $\tilde\eta \le 1/(24 \nu)$, then every "
-        "round satisfies the bound."
-    ),
+    source=Source(noble.PAPER, "Lemma C.6, Appendix C.3"),
     **runs.symbols(steps.symbols("slope", *_C6_SYMBOLS), "drift"),
     hypotheses=(*steps.BASE, noble.GLOBAL, _C6_STEP),
     checks=(
@@ -113,7 +91,6 @@ C6_SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.1",),
-    typos=(),
 )
 
 STATEMENTS = (C6, C6_SHARPENED)

@@ -190,16 +190,9 @@ _OUTSIDE = (
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.7",
     kind="lemma",
-    title="Progress of one round",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.7, Appendix C.3",
-        note=rf"$F_i$ convex, by the section's title; $\mu = 0$ allowed; {noble.WHOLE_NOTE}; {runs.NOTE}",
-    ),
-    text=(
-        r"If every $F_i$ is $\nu$-smooth and $\mu$-strongly convex, $\mu \ge 0$, $\eta_g \ge 1$ and $\eta_l \le "
-        r"\min(l^{2/3}/(24 K \eta_g \nu), l/(54 \mu K \eta_g))$, then every round satisfies the bound."
-    ),
+
+    source=Source(noble.PAPER, "Lemma C.7, Appendix C.3"),
+
     **runs.symbols(
         (
             *noble.symbols("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu"),
@@ -228,28 +221,13 @@ LEMMA: Statement = Statement(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
-    typos=(
-        r"For $\mu = 0$ the second bound of $\eta_l$ divides by 0; it is read as absent.",
-        r"The display of $E[A]$ prints $(\mu/4) E\|x^{t-1} - x^*\|$ without its square. It prints $=$ where it puts "
-        r"the drift, over $y_i^1$ to $y_i^K$, for the points $y_i^0$ to $y_i^{K-1}$: that is $\le$.",
-        r"Equation (9) prints $-\tilde\eta E[c^{t-1} | y_0]$ in its middle; $c^{t-1}$ is the old control variate. "
-        r"Both of its ends equal $-\tilde\eta$ times the mean of $E[\tilde c_i^t | y_0]$ over all $M$ users.",
-        r"The proof writes $\Delta x^t$ with only the sum over the cohort's noisy gradients under the factor "
-        "$1/(KlM)$; $c^{t-1} - c_i^{t-1}$ belongs inside that sum.",
-        "The display before A puts Lemma C.4, whose $E_t$ and $F_{t-1}$ are expectations over all rounds, under "
-        r"$E_{t-1}$, given $x^0, \dots, x^{t-1}$. The bound holds after the next line's expectation.",
-    ),
+
 )  # fmt: skip
 
 SHARPENED: Statement = replace(
     LEMMA,
     id="noble2022.lemmaC.7.sharpened",
-    title="Progress of one round, with better constants",
-    source=Source(
-        noble.PAPER,
-        "Lemma C.7, Appendix C.3",
-        note="derived: three times the gain and half of the noise or less, from Lemma C.4 sharpened",
-    ),
+    source=Source(noble.PAPER, "Lemma C.7, Appendix C.3"),
     sides=lambda s: _sides(s, SHARP),
     checks=(
         Check(
@@ -264,7 +242,6 @@ SHARPENED: Statement = replace(
         *runs.checks(_longest, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
-    typos=(),
 )
 
 STATEMENTS = (LEMMA, SHARPENED)

@@ -8,13 +8,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Outcome, Sides, Source, Statement, Symbols, Values
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._causes import FIXED_STEP
 from dpfl_theory.statements.noble2022._step_limit import rate, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
@@ -143,21 +142,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, n
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.8",
     kind="lemma",
-    title="Convergence of DP-SCAFFOLD-warm for convex objectives",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            r"the display is the convex case; $O$ hides a constant $c$. The text draws the root over $\nu D_0^2 "
-            "(1/l)^{2/3}/T$ too, where the units would not fit; it is read as ending before, as in Lemma C.9"
-        ),
-    ),
-    text=(
-        r"DP-SCAFFOLD-warm has weights $w_t$ such that for $\eta_g \ge 1$ and $\eta_l \le l^{2/3}/(24 \nu K \eta_g)$ "
-        r"the averaged output satisfies the bound; for $\mu$-strongly convex $F_i$, $\eta_l \le l/(54 \mu K \eta_g)$ "
-        r"and $T \ge \max(108/l, 48 \nu/(\mu l^{2/3}))$ too, it is $O(V (1 + lM/\eta_g^2)/(\mu TKlM) + \mu D_0^2 "
-        r"\exp(-\min(l/108, \mu l^{2/3}/(48 \nu)) T))$."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
@@ -176,73 +161,13 @@ LEMMA: Statement = Statement(
         *first.checks("excess", "scaffold"),
     ),
     expected="violated",
-    erratum=Erratum(
-        cause=FIXED_STEP,
-        grade="misprint",
-        effect=Effect(
-            0.0,
-            r"Nothing changes at $T = 400$ (Figures 1 and 2), where steps are tuned: at the longest step and $\eta_g "
-            r"= 1$ the two-slope instance asks for $c \ge 0.09$ there, which $c = 1$ covers.",
-        ),
-        printed=(
-            r"the bounds, under $\eta_l \le l^{2/3}/(24 \nu K \eta_g)$ and, strongly convex, $l/(54 \mu K \eta_g)$"
-        ),
-        corrected=(
-            r"read as 'for some $\eta_l$' the convex half holds, with an $\eta_l$ that depends on $T$, $D_0$ and the "
-            r"noise: $K \eta_l \eta_g = \min(l^{2/3}/(24 \nu), D_0/\sqrt{10 T W})$, $W = V (1 + lM/\eta_g^2)/(KlM)$, "
-            r"gives $4 \sqrt{10} D_0 \sqrt{W/T} + 48 \nu D_0^2/(l^{2/3} T)$; strongly convex, min(limit, $2L/(\mu "
-            r"T)$), $L = \ln \max(e, \mu^2 D_0^2 T/W)$, gives $42 L W/(\mu T) + 1.6 \mu D_0^2 \exp(-\min(l/108, \mu "
-            r"l^{2/3}/(48 \nu)) T)$, with a logarithm that the printed $O$ does not show"
-        ),
-        why=(
-            "This is graded a misprint and Theorems C.1 and C.2 are not, though all mend by the words of Theorem 4.2. "
-            r"The lemma gives a range for $\eta_l$, in which an $\eta_l$ that serves lies: two words are missing. The "
-            r"theorems print $\eta_l$ as one formula, the largest of the range, and no words save that step. The "
-            "words of Theorem 4.2, that step sizes exist, are missing here; with them the convex half holds, and the "
-            "strongly convex half with a logarithm (that none is needed was neither shown nor refuted). As printed, "
-            r"every $\eta_l$ in the range is claimed to serve. One that is too short does not move, and the longest, "
-            "which Theorem C.1 takes from the range, does not quieten the noise."
-        ),
-        counterexample=(
-            r"$F(x) = \nu x^2/2$ up to $|x| = D_0$, linear beyond (gradients of at most $\nu D_0$), $x^0 = D_0$, $M = "
-            r"l = K = \eta_g = 1$, $\Sigma_g = \nu D_0/(100 c)$, $T = 100 c$, $\eta_l = 1/(1000 \nu T)$: the excess "
-            r"stays above $0.498 \nu D_0^2$ for all weights, the right side is below $0.012 \nu D_0^2$. From $x^0 = "
-            "x^*$ the first step of any length already refutes it: the right side is 0"
-        ),
-        repaired="noble2022.lemmaC.8.repaired",
-        affects=tuple(f"noble2022.theoremC.1.{name}" for name in ("strongly-convex", "convex")),
-        survives={
-            "noble2022.theorem4.2.scaffold": "It says that some step sizes exist, and with those of the repaired lemma "
-            "its bound follows, as its algebra checks show.",
-        },
-    ),
     uses=("noble2022.lemmaC.7",),
-    typos=(
-        r"The averaged output is over $x^1, \dots, x^T$; Lemma C.7 bounds $F(x^{t-1})$, so that its sum is over $x^0, "
-        r"\dots, x^{T-1}$.",
-        "The lemma says '$f_i$ are convex', and $f_i$ are the losses of single records; $F_i$ is meant.",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="noble2022.lemmaC.8.repaired",
     kind="lemma",
-    title="Convergence of DP-SCAFFOLD-warm for convex objectives, with its step size",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            r"repaired: one step size, explicit constants, equal weights over $x^0, \dots, x^{T-1}$. "
-            f"{explicit.EXPLICIT.source.note}"
-        ),
-    ),
-    text=(
-        r"Take convex $F_i$, $\eta_g \ge 1$, $W = V (1 + lM/\eta_g^2)/(KlM)$ and $\tilde\eta = \min(l^{2/3}/(24 \nu), "
-        r"D_0/\sqrt{10 T W})$. Then the bound holds for every $T \ge 1$, if $x^0$ is not $x^*$ (there no step is "
-        r"best). Take $\mu$-strongly convex $F_i$, $T \ge \max(108/l, 48 \nu/(\mu l^{2/3}))$ and $\tilde\eta = "
-        r"\min(l^{2/3}/(24 \nu), l/(54 \mu), 2L/(\mu T))$, $L = \ln \max(e, \mu^2 D_0^2 T/W)$. Then some weights give "
-        r"$42 L W/(\mu T) + 1.6 \mu D_0^2 \exp(-\min(l/108, \mu l^{2/3}/(48 \nu)) T)$."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS, STEP, runs.APART),

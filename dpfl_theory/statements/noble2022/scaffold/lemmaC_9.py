@@ -9,13 +9,12 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Check, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _first_step as first
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._causes import LOST_ROOT
 from dpfl_theory.statements.noble2022._step_limit import step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _smooth_descent as smooth
 from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
@@ -166,20 +165,7 @@ _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL, n
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.9",
     kind="lemma",
-    title="Convergence of DP-SCAFFOLD-warm for smooth objectives",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            "$O$ hides a constant $c$; the output is $x^t$ with probability $w_t$, so that with the best weights the "
-            "left side is the least of the rounds' expectations"
-        ),
-    ),
-    text=(
-        r"DP-SCAFFOLD-warm with $\nu$-smooth $F_i$ has weights $w_t$ such that for $\eta_g \ge 1$, $\eta_l \le "
-        r"l^{2/3}/(24 \nu K \eta_g)$ and $T \ge 1$ a random iterate, $x^t$ with probability $w_t$, satisfies the "
-        "bound."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
@@ -199,66 +185,13 @@ LEMMA: Statement = Statement(
     ),
     expected="violated",
     homogeneous=False,
-    erratum=Erratum(
-        cause=LOST_ROOT,
-        grade="unit",
-        effect=Effect(
-            0.0025,
-            "The share by which the term must grow for softmax losses of records of unit length with a bias and the "
-            r"paper's regularisation, $\nu \le 1.005$: $\sqrt{1.005} - 1$. Where $\nu \le 1$ nothing changes.",
-        ),
-        printed=(
-            r"$\sqrt{F_0} (\varsigma/\sqrt{sR} + \Sigma_g)/\sqrt{TKlM} \sqrt{1 + lM/\eta_g^2}$ as a term, under "
-            r"$\eta_l \le l^{2/3}/(24 \nu K \eta_g)$"
-        ),
-        corrected=(
-            r"the term needs a factor $\sqrt{\nu}$, and the step size must be chosen: $K \eta_l \eta_g = "
-            r"\min(l^{2/3}/(24 \nu), \sqrt{12 F_0/(5 \nu T W)})$, $W = V (6 + lM/\eta_g^2)/(KlM)$, gives $2 "
-            r"\sqrt{(12/5) \nu F_0 W/T} + (288/5) \nu F_0/(l^{2/3} T)$ for the mean of $\|\nabla F\|^2$ over $x^0, "
-            r"\dots, x^{T-1}$"
-        ),
-        why=(
-            r"With $\sqrt{\nu}$ added the lemma still fails for steps that are too short, as Lemma C.8 does; read as "
-            r"'for some $\eta_l$' it then holds."
-        ),
-        counterexample=(
-            r"$F(x) = \nu x^2/2$ up to $|x| = x^0$, linear beyond (gradients of at most $\nu x^0$), $M = l = K = "
-            r"\eta_g = 1$, $T = 4c$, $\Sigma_g^2 = 32 T \nu F_0$: $E\|\nabla F\|^2 \ge 0.723 \nu F_0$ for every step "
-            r"size and all weights, while the right side is $\nu F_0/4 + 8 c \sqrt{\nu} F_0$, which is less for $\nu "
-            "> 286 c^2$"
-        ),
-        repaired="noble2022.lemmaC.9.repaired",
-        affects=("noble2022.theoremC.1.non-convex",),
-    ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
-    typos=(
-        "The paper gives no proof; its Lemmas C.4 to C.6 are stated for convex $F_i$, but hold for smooth ones by "
-        r"$\|\nabla F\|^2$.",
-        r"The output is over $x^1, \dots, x^T$; the descent bounds $\|\nabla F(x^{t-1})\|^2$, so $x^0, \dots, "
-        "x^{T-1}$.",
-        r"The first line defines $\bar x^T$ as an average; for non-convex $F$ a random iterate is meant, as in "
-        "Theorem C.1.",
-    ),
 )
 
 REPAIRED: Statement = Statement(
     id="noble2022.lemmaC.9.repaired",
     kind="lemma",
-    title="Convergence of DP-SCAFFOLD-warm for smooth objectives, with its step size",
-    source=Source(
-        noble.PAPER,
-        _WHERE,
-        note=(
-            r"repaired: the factor $\nu$, one step size, explicit constants, equal weights over $x^0, \dots, "
-            "x^{T-1}$. The mean over $T + 1$ rounds counts the warm round, at $x^0$, which the second term takes "
-            "back. The runs are of convex objectives only; others are covered by the worst cases of one round"
-        ),
-    ),
-    text=(
-        r"Take $\nu$-smooth $F_i$, convex or not, $\eta_g \ge 1$, $W = V (6 + lM/\eta_g^2)/(KlM)$ and $\tilde\eta = "
-        r"\min(l^{2/3}/(24 \nu), \sqrt{12 F_0/(5 \nu T W)})$. Then the mean squared gradient satisfies the bound for "
-        r"every $T \ge 1$, if $x^0$ is no minimiser."
-    ),
+    source=Source(noble.PAPER, _WHERE),
     symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, lemmaC_7.STEP, runs.AWAY),

@@ -106,21 +106,7 @@ _OUTSIDE = (
 EXPLICIT: Statement = Statement(
     id="noble2022.theoremC.1.explicit",
     kind="theorem",
-    title="DP-SCAFFOLD-warm: convex, with explicit constants",
-    source=Source(
-        noble.PAPER,
-        "derived from Lemma C.7, Appendix C.3",
-        note=(
-            r"for equal weights over $x^0, \dots, x^{T-1}$, which Lemma C.7 bounds; by convexity $F(\bar x) - F^*$ is "
-            "at most the left side. The mean over $T + 1$ rounds counts the warm round, at $x^0$, which the second "
-            "term takes back"
-        ),
-        provenance="derived",
-    ),
-    text=(
-        r"DP-SCAFFOLD-warm with convex $\nu$-smooth $F_i$, $\eta_g \ge 1$ and $\tilde\eta = K \eta_l \eta_g \le "
-        r"l^{2/3}/(24 \nu)$ satisfies the bound for every $T \ge 1$."
-    ),
+    source=Source(noble.PAPER, "derived from Lemma C.7, Appendix C.3", provenance="derived"),
     symbols=(*noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),),
     expectations=(runs.EXCESS,),
     hypotheses=(
@@ -146,8 +132,6 @@ EXPLICIT: Statement = Statement(
 SHARPENED: Statement = replace(
     EXPLICIT,
     id="noble2022.theoremC.1.explicit.sharpened",
-    title="DP-SCAFFOLD-warm: convex, with better constants",
-    source=replace(EXPLICIT.source, note=f"from Lemma C.7 sharpened; {EXPLICIT.source.note}"),
     sides=lambda s: _sides(s, lemma.SHARP),
     checks=(
         Check("algebra", "Lemma C.7 over T rounds", _telescoped(lemma.SHARPENED)),

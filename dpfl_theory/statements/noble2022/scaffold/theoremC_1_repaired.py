@@ -18,7 +18,6 @@ from dpfl_theory.statements.symbolic import all_equal
 
 _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
-_OUTPUT = r"the averaged output is over $x^0, \dots, x^{T-1}$, which Lemma C.7 bounds"
 
 
 def _steps(s: Symbols, step: Callable[[Symbols], Any]) -> Mapping[str, Any]:
@@ -158,20 +157,9 @@ def _convex_runs() -> tuple[Check, ...]:
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.convex.repaired",
     kind="theorem",
-    title="DP-SCAFFOLD-warm: convex, with its step size",
     source=Source(
         noble.PAPER,
         "Theorem C.1 (2), Appendix C.2",
-        note=(
-            rf"repaired: Lemma C.8 repaired at $\eta_g = \sqrt{{lM}}$; {_OUTPUT}, with equal weights. At Tables 1 and "
-            r"4 the term $48 \nu D_0^2/(l^{2/3} T)$, whose constant is ours, is 1.3 to 9.8 times $\nu D_0^2/2$, which "
-            "$F(x^0) - F^*$ never exceeds; for logistic regression in Figures 1 and 2 it is 0.7 times that"
-        ),
-    ),
-    text=(
-        r"Take convex $\nu$-smooth $F_i$, $\eta_g = \sqrt{lM}$ and $K \eta_l \eta_g = \min(l^{2/3}/(24 \nu), D_0 "
-        r"\sqrt{KlM/(20 T V)})$. Then DP-SCAFFOLD-warm satisfies the bound for the mean of $x^0, \dots, x^{T-1}$, $T "
-        r"\ge 1$, if $x^0$ is not $x^*$."
     ),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -189,20 +177,9 @@ CONVEX: Statement = Statement(
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.strongly-convex.repaired",
     kind="theorem",
-    title="DP-SCAFFOLD-warm: strongly convex, with its step size",
     source=Source(
         noble.PAPER,
         "Theorem C.1 (1), Appendix C.2",
-        note=(
-            r"repaired: the second half of Lemma C.8 repaired at $\eta_g = \sqrt{lM}$, with its logarithm; "
-            rf"{_OUTPUT}, with weights $(1 - \mu \tilde\eta/2)^{{-t}}$. {noble.NOTE}"
-        ),
-    ),
-    text=(
-        r"Take $\mu$-strongly convex $F_i$, $\eta_g = \sqrt{lM}$, $T \ge \max(108/l, 48 \nu/(\mu l^{2/3}))$ and $K "
-        r"\eta_l \eta_g = \min(l^{2/3}/(24 \nu), l/(54 \mu), 2L/(\mu T))$, $L = \ln \max(e, \mu^2 D_0^2 TKlM/(2V))$. "
-        r"Then DP-SCAFFOLD-warm satisfies the bound for the mean of $x^0, \dots, x^{T-1}$ with weights $(1 - \mu K "
-        r"\eta_l \eta_g/2)^{-t}$."
     ),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
@@ -226,19 +203,9 @@ STRONGLY_CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.non-convex.repaired",
     kind="theorem",
-    title="DP-SCAFFOLD-warm: smooth, with its step size",
     source=Source(
         noble.PAPER,
         "Theorem C.1 (3), Appendix C.2",
-        note=(
-            r"repaired: Lemma C.9 repaired at $\eta_g = \sqrt{lM}$. The mean over $T + 1$ rounds counts the warm "
-            "round, at $x^0$, which the second term takes back. The runs are of convex objectives only"
-        ),
-    ),
-    text=(
-        r"Take $\nu$-smooth $F_i$, $\eta_g = \sqrt{lM}$ and $K \eta_l \eta_g = \min(l^{2/3}/(24 \nu), \sqrt{12 F_0 "
-        r"KlM/(35 \nu T V)})$. Then DP-SCAFFOLD-warm satisfies the bound for a random one of $x^0, \dots, x^{T-1}$, "
-        r"$T \ge 1$, if $F_0 > 0$."
     ),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),

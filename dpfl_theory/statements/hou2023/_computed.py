@@ -1,21 +1,17 @@
-"""The decimals of hou2023's errata that no check reports."""
+"""What the numbers in the words of hou2023 are computed with (`dpfl_theory.statements.numbers`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from functools import partial
 
 from dpfl_theory.statements.hou2023._runs import iterated
-from dpfl_theory.statements.numbers import Key
 
-__all__ = ["COMPUTED", "GIVEN"]
-
-_LOG = math.log(1e5)
+LOG = math.log(1e5)
 
 
-def _needed(expected: float, T: int) -> float:
+def needed(expected: float, T: int) -> float:
     """The smallest v with which a binomial number of rounds, ``expected`` of T on average, is (3.3, 1e-5)-private:
     delta is the mean over the number j of rounds of the delta of j releases (zero-out; more than 80 rounds over the
     mean have a probability below 1e-30)."""
@@ -25,7 +21,7 @@ def _needed(expected: float, T: int) -> float:
     def excess(v: float) -> float:
         total = 0.0
         for j in range(1, min(T, int(expected) + 80) + 1):
-            z = math.sqrt(v * expected * _LOG / j) / 3.3
+            z = math.sqrt(v * expected * LOG / j) / 3.3
             shift = 1 / (2 * z)
             delta = norm.cdf(shift - 3.3 * z) - math.exp(3.3 + norm.logcdf(-shift - 3.3 * z))
             total += binom.pmf(j, T, expected / T) * delta
@@ -34,13 +30,13 @@ def _needed(expected: float, T: int) -> float:
     return float(brentq(excess, 0.1, 50.0))
 
 
-def _least_budget() -> float:
+def least_budget() -> float:
     """The least value of sqrt(v ln(1/delta)/((1 - x) ln(1/(1 - x)))), v = 4 and delta = 1e-5, over x = mu/L: at 1 - x =
     1/e."""
-    return math.sqrt(4 * _LOG * math.e)
+    return math.sqrt(4 * LOG * math.e)
 
 
-def _server() -> float:
+def server() -> float:
     """E||x||^2 of DP-ScaffNew's server over DP-FedAvg's: q = (1, 1/4), x_0 = 1, eta = 1, p = 1/5, T = 40, sigma^2 =
     8."""
     one, zero = [Fraction(1)] * 2, [Fraction(0)] * 2
@@ -49,31 +45,8 @@ def _server() -> float:
     return float(ours.square(ours.state[0]) / fedavg.square(fedavg.state[0]))
 
 
-COMPUTED: Mapping[Key, Callable[[], float]] = {
-    ("hou2023.clip-inactive", "20.6"): lambda: math.sqrt(4 * 100 * _LOG) / 3.3,
-    ("hou2023.corollary1", "11.18"): _least_budget,
-    ("hou2023.corollary1", "3.39"): lambda: _least_budget() / 3.3,
-    ("hou2023.corollary1", "1.27"): lambda: 37.15 / 29.18,
-    ("hou2023.lemma1", "3.732"): lambda: 2 + math.sqrt(3),
-    ("hou2023.lemma1", "4.34"): lambda: _needed(1, 10000),
-    ("hou2023.lemma1", "4.33"): lambda: _needed(1, 400),
-    ("hou2023.lemma1", "1.55"): lambda: _needed(1, 1),
-    ("hou2023.lemma1", "2.6"): lambda: _needed(4, 10000),
-    ("hou2023.overparameterised", "1.06"): _server,
-}
-
-_FIGURE12 = "hou2023_figure12, full profile, seeds 0 to 4: clipping on over off at the same noise"
-_OBSERVATION4 = (
+FIGURE12 = "hou2023_figure12, full profile, seeds 0 to 4: clipping on over off at the same noise"
+OBSERVATION4 = (
     "hou2023_observation4, full profile, problems of seed 0, 4000 replicates of seed 1: quadratics, DP-FedAvg, C = "
     "D/4, epsilon = 10, on over off"
 )
-
-GIVEN: Mapping[Key, str] = {
-    ("hou2023.clip-inactive", "1.000"): _FIGURE12,
-    ("hou2023.clip-inactive", "1.005"): _FIGURE12,
-    ("hou2023.clip-inactive", "4.7"): _OBSERVATION4,
-    ("hou2023.clip-inactive", "4.5"): f"{_OBSERVATION4}, lower limit",
-    ("hou2023.clip-inactive", "5.0"): f"{_OBSERVATION4}, upper limit",
-    ("hou2023.clip-inactive", "0.5"): "the paper's smallest epsilon",
-    ("hou2023.lemma1", "3.3"): "the paper's largest epsilon",
-}

@@ -1,9 +1,8 @@
-"""The decimals of das2022's errata that no check reports."""
+"""What the numbers in the words of das2022 are computed with (`dpfl_theory.statements.numbers`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -12,22 +11,16 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022.eq35_to_39 import EQ35
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.numbers import Key
-from dpfl_theory.statements.prescribed_noise import returned_sum_delta
 
-__all__ = ["COMPUTED", "GIVEN"]
-
-_LOG = math.log(1e5)
-_SAMPLED = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
-"""The errata that the clients' sampling affects."""
+LOG = math.log(1e5)
 
 
-def _kappa(r: int, n: int) -> float:
+def kappa(r: int, n: int) -> float:
     """(12)'s share of the sampling: (1/r)(1 - r/n)."""
     return (1 - r / n) / r
 
 
-def _equal_clients(a: str, cut: str, side: str) -> float:
+def equal_clients(a: str, cut: str, side: str) -> float:
     """(35) for 200 clients with f_i(w) = w^2/2, r = 1, w_k = 1, E = 4, eta L = a and C = cut ||u||: of N clients that
     join, each moves w by c, the product of cut and 1 - (1 - a)^4."""
     eta, n = Fraction(a), 200
@@ -40,7 +33,7 @@ def _equal_clients(a: str, cut: str, side: str) -> float:
     return float(evaluate_side(EQ35, "rhs", {**symbols, "delta": Fraction(1, 2)}))
 
 
-def _lengthened() -> float:
+def lengthened() -> float:
     """(40) with (46): ten clients with f_i(w) = w^2/2, r = E = w_k = 1, eta L = 1/20, C = 100: the update has the
     length 1 and is made 100 times as long; f_i - f_i* = 1/2."""
     symbols = {"E": 1, "L": 1, "eta": Fraction(1, 20), "C_hat": 100, "C": 100, "E_clipped_length": 0}
@@ -48,7 +41,7 @@ def _lengthened() -> float:
     return float(1 + evaluate_side(EQ46, "rhs", symbols))
 
 
-def _constant(relation: str, start: float, limit: str = "high") -> float:
+def constant(relation: str, start: float, limit: str = "high") -> float:
     """A certified limit of Theorem 3's smallest q for 3 of 40 clients over 900 rounds, epsilon = 5, delta = 1e-5.
 
     With z the noise multiplier of a round, in units of what one client can change, C or 2C, it is (z n epsilon/r)^2/ (K
@@ -59,16 +52,16 @@ def _constant(relation: str, start: float, limit: str = "high") -> float:
 
     run = get("dp-fedavg")(clients=40, cohort=3, rounds=900, sampling="poisson", relation=relation)
     z = calibrate(run, epsilon=5.0, delta=1e-5, limit=limit, start=start) * (2 if relation == "replace" else 1)
-    return (z * 40 * 5 / 3) ** 2 / (900 * _LOG)
+    return (z * 40 * 5 / 3) ** 2 / (900 * LOG)
 
 
-def _entered() -> float:
+def entered() -> float:
     """q of rho = 0.0324 with 40 clients, d = 1, epsilon = 5 and delta = 1e-5, from rho^2 = q d ln(1/delta)/(n
     epsilon)^2."""
-    return float((0.0324 * 40 * 5) ** 2 / _LOG)
+    return float((0.0324 * 40 * 5) ** 2 / LOG)
 
 
-def _density_at_minimisers() -> float:
+def density_at_minimisers() -> float:
     """The density of w_k at 1 and -1, on average over both and over 100 rounds, of normalised runs on two Huber clients
     with these minimisers: rho = 0.3, alpha = 2, E = 1, w_0 = 1/2. The clients' messages cancel between 1 and -1."""
     import numpy as np
@@ -88,7 +81,7 @@ def _density_at_minimisers() -> float:
     return total / K
 
 
-def _three_clients(bounding: str, alpha: int) -> float:
+def three_clients(bounding: str, alpha: int) -> float:
     """The mean of f(w_k) - f(w*) over all rounds of 16 runs from w_0 = w* on f_i = h_c(||w - m_i||), c = 1/10, 1/10, 1,
     m = 0, 0, (10, 0, 0): rho = 1/20, gamma = 6, E = L = G = 1, every client in each round."""
     import numpy as np
@@ -112,48 +105,12 @@ def _three_clients(bounding: str, alpha: int) -> float:
     return gap / K
 
 
-def _noise_over_update() -> float:
+def noise_over_update() -> float:
     """sqrt(K) rho in Appendix F, with q = 1: K = 500, d = 200, n = 100, epsilon = 5, delta = 1e-6."""
     return math.sqrt(500 * 200 * math.log(1e6)) / (100 * 5)
 
 
-def _rounds_over_distance() -> float:
+def rounds_over_distance() -> float:
     """gamma/(L ||w_0 - w*||) from Theorem 4's K = 1200 at rho = 0.1, alpha = L = G = E = 1 and w_0 = (20, 50)."""
     symbols = {"rho": 0.1, "alpha": 1.0, "L": 1.0, "G": 1.0, "E": 1.0, "gamma": 1.0}
     return 1200.0 / float(evaluate(prescription_of(theorem4.A)["K"], symbols)) / math.hypot(20, 50)
-
-
-COMPUTED: Mapping[Key, Callable[[], float]] = {
-    **{(f"das2022.{name}", "0.0008"): lambda: _kappa(1000, 5000) for name in _SAMPLED},
-    ("das2022.eq35", "1.8"): lambda: 4 * 9 / 20,
-    ("das2022.eq35", "0.862"): lambda: _equal_clients("1/2", "99/100", "lhs"),
-    ("das2022.eq35", "0.837"): lambda: _equal_clients("1/2", "99/100", "rhs"),
-    ("das2022.eq35", "0.829"): lambda: _equal_clients("9/20", "9999/10000", "lhs"),
-    ("das2022.eq35", "0.828"): lambda: _equal_clients("9/20", "9999/10000", "rhs"),
-    ("das2022.eq47", "38.5"): lambda: (1 - 5) ** 2 + 25 * (1 - 1 / 10),
-    ("das2022.eq47", "21.025"): _lengthened,
-    ("das2022.section4.1", "0.11"): _rounds_over_distance,
-    ("das2022.theorem3", "3.732"): lambda: 2 + math.sqrt(3),
-    ("das2022.theorem3", "0.49"): lambda: float(returned_sum_delta(736.8, math.sqrt(738 * _LOG) / 736.8, 738)),
-    ("das2022.snr", "2.4"): _noise_over_update,
-    # Delta_i* = 1/2, and a density p at a minimiser gives 1/|w - w_i*| the mean 2 p ln 10 for each factor of ten.
-    ("das2022.theorem4b", "0.69"): lambda: _density_at_minimisers() * math.log(10),
-    ("das2022.theorem4b", "2.15"): lambda: _three_clients("normalise", 4),
-    ("das2022.theorem4b", "0.08"): lambda: _three_clients("clip", 4),
-    ("das2022.theorem4b", "0.075"): lambda: 3 / 40,
-    ("das2022.theorem4b", "5.06"): lambda: (3 / 40) ** 2 * 900,
-    ("das2022.theorem4b", "3.647"): _entered,
-    ("das2022.theorem4b", "3.633"): lambda: _constant("zero-out", 2.91),
-    ("das2022.theorem4b", "8.00"): lambda: _constant("replace", 2.16, "low"),
-    ("das2022.theorem4b", "2.92"): lambda: 0.0324 * math.sqrt(900) * 3,
-}
-
-GIVEN: Mapping[Key, str] = {
-    ("das2022.eq35", "0.9999"): "the counterexample's C/||u||",
-    ("das2022.eq47", "0.9"): "the share 1 - r/n of one in ten clients",
-    ("das2022.section4.1", "-0.9"): "the second client's direction",
-    ("das2022.section4.1", "0.436"): "the second client's direction, sqrt(1 - 0.9^2)",
-    ("das2022.theorem3", "0.2"): "r/n of Appendix G",
-    ("das2022.theorem3", "36.9"): "the counterexample's epsilon, just below u K = 37",
-    ("das2022.theorem4b", "9.8"): "the minimiser of f, at which the third client's slope is 0.1 + 0.1",
-}

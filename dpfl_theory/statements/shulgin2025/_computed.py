@@ -1,21 +1,22 @@
-"""The decimals of shulgin2025's remarks and typos that no check reports."""
+"""What the numbers in the words of shulgin2025 are computed with (`dpfl_theory.statements.numbers`)."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
 
 from dpfl_theory.core.formula import evaluate_side
-from dpfl_theory.statements.numbers import Key
 from dpfl_theory.statements.prescribed_noise import one_release
 from dpfl_theory.statements.shulgin2025.eq12 import EQ12
 
-__all__ = ["COMPUTED", "GIVEN"]
-
-_LOG = math.log(1e5)
+LOG = math.log(1e5)
 
 
-def _stopping_run() -> float:
+def delta_of_rounds(epsilon: float, squared: float) -> float:
+    """The exact delta at epsilon of Gaussian releases whose noise multiplier, taken together, has this square."""
+    return float(one_release(epsilon, squared)[1])
+
+
+def stopping_run() -> float:
     """min_k ||grad f(x^k)|| of alpha-NormEC without noise on f = (x_1^2 + 0.3 x_2^2)/2 from (1, 1): L = 1, K = 1000, M
     = sqrt(2 (f(x^0) - f_inf)), R = M/(20 sqrt(K + 1)), alpha = R/10, beta = 0.999 (alpha + R), gamma = M/sqrt(K + 1),
     v^0 shorter than grad f(x^0) by R."""
@@ -36,21 +37,6 @@ def _stopping_run() -> float:
     return least
 
 
-def _restored_bound() -> float:
+def restored_bound() -> float:
     """(12) as restored for that run: D = M/20."""
     return float(evaluate_side(EQ12, "rhs", {"K": 1000, "L": 1.0, "gap": 0.65, "D": math.sqrt(1.3) / 20}))
-
-
-COMPUTED: Mapping[Key, Callable[[], float]] = {
-    ("shulgin2025.eq12", "0.2078"): _stopping_run,
-    ("shulgin2025.eq12", "0.0396"): _restored_bound,
-    ("shulgin2025.noise", "1.116"): lambda: math.sqrt(4 * 37 * _LOG) / 37,
-    ("shulgin2025.noise", "1.361e-5"): lambda: float(one_release(37, 4 * _LOG / 37**2)[1]),
-}
-
-GIVEN: Mapping[Key, str] = {
-    ("shulgin2025.eq12", "0.3"): "the counterexample's second curvature",
-} | {
-    ("shulgin2025.eq12", printed): "test accuracies of Appendix I.2.4's table"
-    for printed in ("84.04", "86.09", "84.80", "83.00", "85.91", "84.78")
-}
