@@ -150,8 +150,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if argv is None else argv)
     verify = "--verify" in words
     (path,) = (word for word in words if word != "--verify")
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = {s["id"]: s["evidence"] for s in document["statements"]}
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for piece in json.loads(Path(path).read_text(encoding="utf-8"))["evidence"]:
+        found.setdefault(piece["statement"], []).append(piece)
     if verify:
         problems = moved(found)
     else:

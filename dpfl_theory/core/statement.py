@@ -46,6 +46,10 @@ class Source:
             raise ValueError(f"the provenance {self.provenance!r} is unknown: choose one of {', '.join(PROVENANCES)}")
 
 
+NOWHERE = Source("", "")
+"""The source of a statement that names none, which is refused."""
+
+
 @dataclass(frozen=True)
 class Symbol:
     """A symbol of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its
@@ -116,8 +120,8 @@ class Statement:
 
     id: str
     kind: str
-    source: Source
     title: str = ""
+    source: Source = NOWHERE
     text: str = ""
     symbols: tuple[Symbol, ...] = ()
     expectations: tuple[Expected, ...] = ()

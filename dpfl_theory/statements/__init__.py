@@ -124,7 +124,8 @@ def in_order(chosen: Iterable[Statement]) -> tuple[Statement, ...]:
 
 
 def load_file(path: str | Path, *limits: float | None) -> tuple[Statement, ...]:
-    """The statements of a user's own Python file, which must define ``STATEMENTS``.
+    """The statements of a user's own Python file, which must define ``STATEMENTS``. A Markdown file of the same name
+    next to it may have their words (`dpfl_theory.statements.words`).
 
     limits: seconds that its import may take at most, in addition to `IMPORT_SECONDS`; None for no such limit. It has
     `LEAST_SECONDS` in any case.

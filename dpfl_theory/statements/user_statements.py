@@ -16,6 +16,7 @@ from dpfl_theory.runtime.recorded_warnings import recorded
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, at_most, limited
 from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
+from dpfl_theory.statements.words import documented_beside, read
 
 __all__ = ["loaded"]
 
@@ -80,4 +81,8 @@ def _executed(file: Path) -> tuple[Statement, ...]:
     found = getattr(module, "STATEMENTS", ())
     if not isinstance(found, (tuple, list)) or not found or not all(isinstance(s, Statement) for s in found):
         raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
-    return tuple(found)
+    words = file.with_suffix(".md")
+    if not words.is_file():
+        return tuple(found)
+    entries = read(words.read_text(encoding="utf-8"))
+    return tuple(documented_beside(statement, entries) for statement in found)

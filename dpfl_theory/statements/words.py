@@ -13,7 +13,7 @@ An entry begins with ``# ID: TITLE``; its first paragraphs are what the statemen
 The fields of a section are lines ``- name: value`` right after its heading. A cause is an entry whose sections are
 Example, Objection, Response and Proof. Sections with other names are words that several texts share.
 
-``{{> ID}}`` stands for the words of another entry of the paper, ``{{> ID / SECTION}}`` for one of its sections.
+``{{> ID}}`` includes what another entry of the paper says, ``{{> ID / SECTION}}`` one of its sections.
 ``{{EXPRESSION:DIGITS}}`` is a number that a computation gives, with that many significant digits
 (`dpfl_theory.statements.numbers`).
 """
@@ -29,7 +29,7 @@ from pathlib import Path
 from dpfl_theory.core import Cause, Effect, Erratum, Remark, Statement, Typo
 from dpfl_theory.statements.numbers import filled
 
-__all__ = ["Entry", "Section", "documented", "entries", "known_ids", "read"]
+__all__ = ["Entry", "Section", "causes", "documented", "documented_beside", "entries", "known_ids", "read"]
 
 _HEADING = re.compile(r"(#{1,3}) (.+)")
 _FIELD = re.compile(r"- (cause|grade|effect|repaired|affects|shown by): (.+)")
@@ -121,13 +121,12 @@ def entries(paper: str) -> Mapping[str, Entry]:
                 )
             found[id_] = entry
     for entry in found.values():
-        entry.heading = _filled(entry.heading, found)
         for section in (entry, *entry.sections):
-            section.paragraphs = [_filled(text, found) for text in section.paragraphs]
+            section.paragraphs = [_included(text, found) for text in section.paragraphs]
     return found
 
 
-def _filled(text: str, among: Mapping[str, Entry], depth: int = 0) -> str:
+def _included(text: str, among: Mapping[str, Entry], depth: int = 0) -> str:
     """A text with the words that it includes."""
 
     def words(match: re.Match[str]) -> str:
@@ -136,7 +135,7 @@ def _filled(text: str, among: Mapping[str, Entry], depth: int = 0) -> str:
         section = own and (next((s for s in own.sections if s.heading == kind), None) if kind else own)
         if not section or depth > 8:
             raise ValueError(f"{match[0]} includes words that are not there: name an entry, or one of its sections")
-        return _filled(section.text, among, depth + 1)
+        return _included(section.text, among, depth + 1)
 
     return _INCLUDED.sub(words, text)
 
@@ -152,11 +151,10 @@ def known_ids() -> tuple[str, ...]:
     return tuple(sorted(id_ for id_ in listed if "." in id_))
 
 
-@cache
-def _causes(paper: str) -> Mapping[str, Cause]:
-    """The causes of a paper's errata, by id."""
+def _causes(among: Mapping[str, Entry]) -> dict[str, Cause]:
+    """The causes of errata among entries, by id."""
     found = {}
-    for id_, entry in entries(paper).items():
+    for id_, entry in among.items():
         if entry.texts("Objection"):
             example, objection, response = (
                 filled(id_, entry.section(kind).text) for kind in ("Example", "Objection", "Response")
@@ -166,53 +164,65 @@ def _causes(paper: str) -> Mapping[str, Cause]:
     return found
 
 
-def documented(statement: Statement) -> Statement:
-    """A statement of the catalogue with the words of its entry.
+@cache
+def causes(paper: str) -> Mapping[str, Cause]:
+    """The causes of a paper's errata, by id.
 
-    Raises ValueError if there is none, if it says nothing, or if the words do not fit the formula's provenance.
+    >>> causes("das2022")["das2022.rounds"].script
+    'rounds.py'
     """
-    id_, entry = statement.id, entries(statement.paper).get(statement.id)
+    return _causes(entries(paper))
+
+
+def documented(statement: Statement) -> Statement:
+    """A statement of the catalogue with the words of its entry. Raises ValueError if it has no entry."""
+    entry = entries(statement.paper).get(statement.id)
     if entry is None or not (entry.about and entry.text):
-        raise ValueError(f"no Markdown file of {statement.paper} says what {id_} states: add '# {id_}: TITLE' to one")
+        where = f"add '# {statement.id}: TITLE' and what it says to the file next to its module"
+        raise ValueError(f"no Markdown file of {statement.paper} says what {statement.id} states: {where}")
+    return _with_words(statement, entry, causes(statement.paper))
+
+
+def documented_beside(statement: Statement, among: Mapping[str, Entry]) -> Statement:
+    """A user's statement with the words of its entry; as it is where no entry has its id."""
+    entry = among.get(statement.id)
+    return statement if entry is None else _with_words(statement, entry, _causes(among))
+
+
+def _with_words(statement: Statement, entry: Entry, found: Mapping[str, Cause]) -> Statement:
+    id_ = statement.id
 
     def text(section: Section) -> str:
         return filled(id_, section.text)
 
     note, restoration = text(entry.section("Note")), text(entry.section("Restoration"))
     if (statement.source.provenance == "restored") != bool(restoration):
-        raise ValueError(f"{id_}: a restored formula, and no other, says from what it was restored: see ## Restoration")
+        raise ValueError(f"{id_}: a restored formula, and no other, has a section '## Restoration' that says from what")
     remark = None
     for section in entry.texts("Remark"):
         remark = Remark(text(section), section.fields["shown by"], section.fields.get("repaired", ""))
+    erratum = None
+    for section in entry.texts("Erratum"):
+        fields = section.fields
+        value = float(filled(id_, fields["effect"])) if "effect" in fields else None
+        erratum = Erratum(
+            cause=found[fields["cause"]],
+            grade=fields["grade"],
+            effect=Effect(value, text(entry.section("Effect"))),
+            repaired=fields.get("repaired", ""),
+            affects=_ids(fields.get("affects", "")),
+            survives={other: text(s) for s in entry.texts("Survives") for other in _ids(s.about)},
+            **{kind.lower(): text(entry.section(kind)) for kind in ("Printed", "Corrected", "Why", "Counterexample")},
+        )
     return replace(
         statement,
-        title=entry.about,
+        title=filled(id_, entry.about),
         text=text(entry),
         source=replace(statement.source, note=note, restoration=restoration),
         reading=text(entry.section("Reading")),
         typos=tuple(Typo(text(s), s.about) if s.about else text(s) for s in entry.texts("Typo")),
-        erratum=_erratum(statement, entry),
+        erratum=erratum,
         remark=remark,
-    )
-
-
-def _erratum(statement: Statement, entry: Entry) -> Erratum | None:
-    if not entry.texts("Erratum"):
-        return None
-
-    def text(section: Section) -> str:
-        return filled(statement.id, section.text)
-
-    fields = entry.section("Erratum").fields
-    value = float(filled(statement.id, fields["effect"])) if "effect" in fields else None
-    return Erratum(
-        cause=_causes(statement.paper)[fields["cause"]],
-        grade=fields["grade"],
-        effect=Effect(value, text(entry.section("Effect"))),
-        repaired=fields.get("repaired", ""),
-        affects=_ids(fields.get("affects", "")),
-        survives={id_: text(s) for s in entry.texts("Survives") for id_ in _ids(s.about)},
-        **{kind.lower(): text(entry.section(kind)) for kind in ("Printed", "Corrected", "Why", "Counterexample")},
     )
 
 

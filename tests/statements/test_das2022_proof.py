@@ -249,6 +249,6 @@ def test_eq35_fails_below_and_at_a_local_phase_of_two(eta: str, ratio: str, mess
     left, right = sides_at(eq35_to_39.EQ35, found.symbol_values)
     assert left > right
     assert f"{float(left):.3f}" == message
-    erratum = eq35_to_39.EQ35.erratum
+    erratum = statements.get("das2022.eq35").erratum
     assert erratum is not None
     assert message in plain(erratum.counterexample)

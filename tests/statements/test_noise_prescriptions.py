@@ -174,7 +174,7 @@ def test_the_random_number_of_rounds_breaks_a_constant_that_is_enough_for_one_ro
     assert normal_delta(1, z) < mpmath.mpf(10) ** -7
     true = binomial_delta(1, z**2, 20, mpmath.mpf(1) / 20)
     assert float(true) == pytest.approx(1.125e-7, rel=1e-4)
-    assert "1.125e-7" in plain(lemma1.LEMMA1.erratum.counterexample)
+    assert "1.125e-7" in plain(get("hou2023.lemma1").erratum.counterexample)
     low, high = lemma1.random_rounds_delta(1, z**2, 20, mpmath.mpf(1) / 20)
     assert low <= true <= high
     assert (high - low) / high < 1e-20
@@ -217,7 +217,7 @@ def test_needed_constants():
     setting = points[0]
     assert (float(setting.instance["epsilon"]), float(setting.instance["delta"])) == (5.0, 1e-6)
     assert float(setting.low) == pytest.approx(1.738, abs=5e-4)  # Appendix F: epsilon = 5, delta = 1e-6
-    assert "1.738" in plain(theorem3.THEOREM3.erratum.corrected)
+    assert "1.738" in plain(get("das2022.theorem3").erratum.corrected)
 
 
 def test_the_constant_needed_for_one_expected_round_grows_as_delta_falls():
