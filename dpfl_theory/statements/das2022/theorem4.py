@@ -6,16 +6,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Erratum, Sides, Source, Statement, Symbols, Typo
-from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.core import Erratum, Sides, Source, Statement, Symbols, Typo, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
-from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
-from dpfl_theory.statements.das2022._experiments import runs
+from dpfl_theory.statements.das2022._runs import CLIP, NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq12 import COHORT_EFFECT, NOT_TOUCHED
+from dpfl_theory.statements.relations import AMENDED, specialises
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (
@@ -64,13 +62,9 @@ def _sides_b(s: Symbols, excess: Any = 0) -> Sides:
     )
 
 
-def _unclipped(general: Mapping[str, str]) -> Swaps:
-    """C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's."""
-    return lambda s: {"C_hat": s.G, "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
-
-
+# C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's.
+_UNCLIPPED = {"C_hat": "G", "E_clipped_length": 0}
 _WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
-
 
 A: Statement = Statement(
     id="das2022.theorem4a",
@@ -101,14 +95,9 @@ A: Statement = Statement(
     hypotheses=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
-    checks=(
-        specialises(theorem6.ALPHA, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
-        agreeing_prescriptions(theorem6.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
-        *runs("dp-fedavg", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}),
-        *runs("dp-fedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-fedavg", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
+    checks=battery(
+        specialises(theorem6.ALPHA, "C_hat = G", **_UNCLIPPED, E_unclipped_gap="E_gap"),
+        CLIP("lipschitz far sampling jumps inside", beyond="below-one"),
     ),
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
@@ -151,16 +140,10 @@ B: Statement = Statement(
     hypotheses=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
     prescription=_prescription,
-    checks=(
-        specialises(theorem7.ALPHA, _unclipped(_WEIGHTED), "C_hat = G"),
-        agreeing_prescriptions(theorem7.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
+    checks=battery(
+        specialises(theorem7.ALPHA, "C_hat = G", **_UNCLIPPED, **_WEIGHTED),
         diverging("E_weighted_gap", "E_weighted_Delta"),
-        *runs("dp-normfedavg", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
-        *runs("dp-normfedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
-        *runs("dp-normfedavg", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
+        NORMALISE("lipschitz sampling inside", violated="jumps in-range", cohorts="poisson"),
     ),
     smoke=("units", "shared minimiser, full participation"),
     expected="violated",
@@ -225,28 +208,18 @@ B: Statement = Statement(
 
 B_REPAIRED: Statement = replace(
     B,
+    **AMENDED,
     id="das2022.theorem4b.repaired",
     title=f"{B.title} (repaired for independent sampling)",
     source=replace(B.source, note=r"derived: Theorem 7 repaired, with $\hat C = G$"),
     text=rf"{B.text} Here $\kappa = (1/r)(1 - r/n)$ under independent sampling and 0 for cohorts of fixed size.",
     symbols=(*_SYMBOLS, *das.symbols("kappa")),
     sides=lambda s: _sides_b(s, s.kappa),
-    checks=(
-        specialises(theorem7.ALPHA_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
-        *runs(
-            "dp-normfedavg",
-            {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT, **corners.IN_RANGE},
-        ),
-        *runs("dp-normfedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
+    checks=battery(
+        specialises(theorem7.ALPHA_REPAIRED, "C_hat = G", prescription=False, **_UNCLIPPED, **_WEIGHTED),
+        NORMALISE("lipschitz sampling jumps in-range inside"),
     ),
     smoke=("unequal clients, full participation", "unequal clients, independent r = 10"),
-    expected="holds",
-    erratum=None,
-    reading="",
-    typos=(),
     uses=("das2022.theorem7.alpha.repaired",),
 )
 
