@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfl_theory.core import Check, Outcome, Statement
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
@@ -36,8 +36,17 @@ Proof = Equality | Sequence[Equality] | Outcome
 """Two expressions that must be equal and a label, several of them, or an outcome."""
 
 
+class Pair(NamedTuple):
+    """The two sides of the sum of two formulas."""
+
+    lhs: Any
+    rhs: Any
+
+
 class Formula:
     """A statement's symbols (``s.rho``), the totals of its sides and its prescription, with some symbols replaced.
+
+    The sum of two formulas is their sum side by side.
 
     >>> from dpfl_theory.statements import get
     >>> s = of(get("das2022.fact2"), p=2)
@@ -52,6 +61,9 @@ class Formula:
         if name.startswith("__"):
             raise AttributeError(name)
         return symbols_of(self.statement)[name]
+
+    def __add__(self, other: Formula) -> Pair:
+        return Pair(self.lhs + other.lhs, self.rhs + other.rhs)
 
     def __getitem__(self, name: str) -> Any:
         return symbols_of(self.statement)[name]
@@ -179,7 +191,7 @@ def becomes(name: str, special: Statement, how: str, **swaps: Swap) -> Check:
     return Check("algebra", name, build)
 
 
-def equal_sides(first: Formula, second: Formula, label: str) -> list[Equality]:
+def equal_sides(first: Formula | Pair, second: Formula | Pair, label: str) -> list[Equality]:
     """That two formulas agree, each side for itself."""
     return [(getattr(first, side), getattr(second, side), f"{side} {label}") for side in SIDES]
 

@@ -17,7 +17,7 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 
-__all__ = ["checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "left_coefficient", "lengthened", "unclipped"]
+__all__ = ["cases", "checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "left_coefficient", "lengthened", "unclipped"]
 
 _NONE = dict.fromkeys(
     (
@@ -136,6 +136,13 @@ def checks(build: Callable[..., Any], products: tuple[str, ...], prefix: str = "
     found = grid(**{"E": (1, 2, 3, 4), "eta L": products, "L": ("1",)})
     inside = made_of("worst-case", build, {prefix + name: i for name, i in found.items()}, part=part)
     return inside if part else (*inside, *outside(build, products[0]))
+
+
+def cases(**builds: Callable[..., Any]) -> tuple[Check, ...]:
+    """Worst-case checks of a bound that adds up cases, each by its own build."""
+    found = grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)})
+    named = ((build, {f"{case}, {name}": i for name, i in found.items()}) for case, build in builds.items())
+    return tuple(check for build, instances in named for check in made_of("worst-case", build, instances))
 
 
 def outside(build: Callable[..., Any], edge: str, **more: Any) -> tuple[Check, ...]:
