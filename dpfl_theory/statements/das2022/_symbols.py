@@ -93,6 +93,12 @@ def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | No
     return "f attains no minimum, so there is no w*"
 
 
+def _shared(problem: Problem | None, values: Mapping[str, float]) -> str | None:
+    if problem is None or problem.constants.interpolates:
+        return None
+    return "some f_i is smaller elsewhere than at w*"
+
+
 CONVEX = Hypothesis.custom("each $f_i$ is convex", by_construction)
 SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each $f_i$ is $L$-smooth over $R^d$")
 SMOOTH_BY_CLASS = replace(
@@ -105,6 +111,7 @@ MINIMISER = Hypothesis.custom(
     _minimiser,
     "every problem of the checks has a certified minimiser, and worst cases and exact instances are set up around w*",
 )
+COMMON = Hypothesis.custom(r"$f_i(w) \ge f_i(w^*)$ for all $i$ and $w$ (over-parameterisation)", _shared)
 SHORT_PHASE = Hypothesis(lambda s: s.E <= s.alpha / (2 * s.rho))
 ALPHA = Hypothesis(lambda s: s.alpha >= 1)
 RHO = Hypothesis(lambda s: (s.rho > 0, s.rho < 1), r"$n$ is so large that $\rho < 1$ (Definition 2)")

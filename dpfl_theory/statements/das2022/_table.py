@@ -299,6 +299,7 @@ _COMPARISONS = (
 
 _EDGE = run(POINT, 1.0, C_hat=1.0, rho=0.1, alpha=1.0, step=0.2, E=1, rounds=4, replicates=64)
 _CURVED_EDGE = {k: v for k, v in _EDGE.items() if k != "C_hat"} | run(CURVED, 3.0)
+_APART = run(_scalar([-1.0, 1.0], [1.0, 1.0]), 0.5, rho=0.3, alpha=2.0, E=1, rounds=100)
 _EDGES = (
     row("inside", "just inside rho < 1", {**_EDGE, "rho": 0.99, "alpha": 4.0}),
     edge(das.RHO, "just outside rho < 1", {**_EDGE, "rho": 1.01, "alpha": 4.0}),
@@ -321,13 +322,13 @@ _EDGES = (
     ),
     # The weights' expectations are infinite: one gradient direction, and Delta_i* > 0.
     edge(
-        FINITE, "two clients apart in one dimension",
-        run(_scalar([-1.0, 1.0], [1.0, 1.0]), 0.5, rho=0.3, alpha=2.0, E=1, rounds=100), given=das.LIPSCHITZ,
+        FINITE, "two clients apart in one dimension", _APART, given=das.LIPSCHITZ,
     ),
     edge(
         FINITE, "weights of infinite mean: two clients apart on the line",
         {**_CURVED_EDGE, "problem": _OPPOSITE, "margin": 1.0}, unless=das.LIPSCHITZ,
     ),
+    edge(das.COMMON, "two clients apart in one dimension", _APART),
 )
 """Two per cent beyond one hypothesis, within all others."""
 

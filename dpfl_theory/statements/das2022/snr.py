@@ -8,11 +8,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Hypothesis, Remark, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core import Check, Hypothesis, Remark, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._experiments import step_experiment
+from dpfl_theory.statements.das2022._runs import NORMALISE
 
 
 def _snr_sides(s: Symbols) -> Sides:
@@ -46,10 +45,6 @@ def _root(square: int) -> int:
     return root
 
 
-def _normalised(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    return step_experiment(statement, instance, "dp-normfedavg")
-
-
 _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6"]]]
 _ONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["3", "4"], ["6", "8"]], [["1", "0"], ["7", "0"], ["12", "0"]]]
 _SEVERAL = [[["10"], ["-1"]], [["3", "4"], ["-3", "-4"], ["0", "1"]], [["10", "0"], ["-3/5", "4/5"], ["-3/5", "-4/5"]]]
@@ -81,9 +76,9 @@ SNR: Statement = Statement(
     expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
     sides=_snr_sides,
     universal=False,
-    checks=(
+    checks=battery(
         Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.APPENDIX_F_SIGNALS.items()),
+        NORMALISE("appendix-f-signals"),
     ),
     remark=Remark(
         "It is true of one client's message and held on Appendix F's problems. If it were read for the sums of any "
@@ -114,10 +109,10 @@ ANY_COHORT: Statement = replace(
     reading="'never lower' is read for the ratio of the sums, for any cohort and any problem, beyond the figure.",
     reading_of="das2022.snr",
     universal=True,
-    checks=(
+    checks=battery(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         Check("exact", "several directions", signals, {"C": "10", "updates": _SEVERAL}, "violated"),
-        *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in corners.CONFLICTING_SIGNALS.items()),
+        NORMALISE(violated="conflicting-signals"),
     ),
     expected="violated",
     remark=None,
@@ -143,10 +138,9 @@ SNR_REPAIRED: Statement = replace(
             ),
         ),
     ),
-    checks=(
+    checks=battery(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.ONE_DIRECTION.items()),
-        *checks("monte-carlo", _normalised, corners.CONFLICTING_SIGNALS, "not-applicable"),
+        NORMALISE("one-direction", beyond="conflicting-signals"),
     ),
     reading="",
     universal=True,
