@@ -19,7 +19,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Symbols
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.prose import plain
-from dpfl_theory.statements.das2022 import _corner_instances as comparisons
+from dpfl_theory.statements.das2022 import _instances as instances
 from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
 from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.symbolic import sides_at
@@ -154,7 +154,7 @@ def test_normalised_signals_can_cancel() -> None:
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
     """Both methods without noise in a plain loop: normalisation is more than twice as far at the end of the run."""
     rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.1])
-    instance = comparisons.CLIPPING_WINS["two clients that conflict, alpha = 1"]
+    instance = instances.TABLE["clipping-wins"]["two clients that conflict, alpha = 1"]
     eta, C = instance["rho"] / (2.0 * instance["alpha"]), 1.0
     mean = {}
     for method in ("clip", "norm"):

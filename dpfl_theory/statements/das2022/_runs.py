@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.inverse import completed
 from dpfl_theory.statements import experiments
-from dpfl_theory.statements.das2022._table import TABLE
+from dpfl_theory.statements.das2022._instances import TABLE
 from dpfl_theory.statements.das2022.definition2 import DEFINITION2
 from dpfl_theory.statements.das2022.run_symbols import CLIPPED
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3

@@ -17,7 +17,18 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 
-__all__ = ["cases", "checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "left_coefficient", "lengthened", "unclipped"]
+__all__ = [
+    "cases",
+    "checks",
+    "clipped",
+    "eq18",
+    "eq23",
+    "eq31",
+    "eq31_sum",
+    "left_coefficient",
+    "lengthened",
+    "unclipped",
+]
 
 _NONE = dict.fromkeys(
     (

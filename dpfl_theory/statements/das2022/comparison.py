@@ -8,8 +8,20 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.core import Check, Effect, Erratum, Experiment, Hypothesis, Sides, Source, Statement, Symbol, Symbols
-from dpfl_theory.core import Values, battery
+from dpfl_theory.core import (
+    Check,
+    Effect,
+    Erratum,
+    Experiment,
+    Hypothesis,
+    Sides,
+    Source,
+    Statement,
+    Symbol,
+    Symbols,
+    Values,
+    battery,
+)
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -201,7 +213,9 @@ SECTION: Statement = Statement(
     checks=battery(
         _same_bound,
         replace(NORMALISE, build=_both)(
-            "normalisation-wins", violated="clipping-wins", without={"two clients apart in one dimension": "the repaired form has it"}
+            "normalisation-wins",
+            violated="clipping-wins",
+            without={"two clients apart in one dimension": "the repaired form has it"},
         ),
     ),
     expected="violated",

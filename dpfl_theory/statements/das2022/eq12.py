@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
-from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.core import Check, Effect, Erratum, Experiment, Sides, Source, Statement, Symbols, battery
@@ -171,10 +171,7 @@ EQ12: Statement = Statement(
             moments(f"independent sampling, {f} vectors", f, "independent", "violated" if f in _BROKEN else "holds")
             for f in FAMILIES
         ),
-        (
-            Check("exact", f"full participation, {f} vectors", exact.full, _vectors(f, "independent"))
-            for f in FAMILIES
-        ),
+        (Check("exact", f"full participation, {f} vectors", exact.full, _vectors(f, "independent")) for f in FAMILIES),
         _BELOW_ONE,
         slack("independent"),
         slack("full"),

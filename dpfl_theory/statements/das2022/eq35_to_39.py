@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery, checks
+from dpfl_theory.core import Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _one_round as rounds
@@ -261,9 +261,7 @@ EQ37: Statement = Statement(
     prescription=_step,
     checks=battery(
         special_form("(36) at the prescribed eta", EQ36, "at the prescribed eta", eta=lambda s: _step(s)["eta"]),
-        special_form(
-            "is Theorem 6's first display", theorem6.GENERAL, "with rho written out", rho=das.expanded_rho
-        ),
+        special_form("is Theorem 6's first display", theorem6.GENERAL, "with rho written out", rho=das.expanded_rho),
         CLIP("clip long-phase clipped", without={_MANY.format("1 of 40, eta L = 0.1"): _SLOW}),
     ),
     uses=("das2022.eq36",),

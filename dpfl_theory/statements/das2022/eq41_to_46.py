@@ -54,9 +54,7 @@ def _eq46_sides(s: Symbols) -> Sides:
 
 def _as_clipped(clipped: Statement) -> Check:
     """The bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
-    return special_form(
-        f"is {clipped.id} with C = C_hat E", clipped, "with C = C_hat E", C=lambda s: s.C_hat * s.E
-    )
+    return special_form(f"is {clipped.id} with C = C_hat E", clipped, "with C = C_hat E", C=lambda s: s.C_hat * s.E)
 
 
 @algebra("(44) in (42)")
@@ -100,9 +98,7 @@ EQ41: Statement = Statement(
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq41_sides,
-    checks=battery(
-        _as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")
-    ),
+    checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
     uses=("das2022.eq22",),
 )
 

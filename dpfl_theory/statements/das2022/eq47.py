@@ -59,9 +59,7 @@ EQ47: Statement = Statement(
     sides=_eq47_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=battery(
-        special_form(
-            "is Theorem 7's first display", theorem7.GENERAL, "with rho written out", rho=das.expanded_rho
-        ),
+        special_form("is Theorem 7's first display", theorem7.GENERAL, "with rho written out", rho=das.expanded_rho),
         _from_eq46,
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         rounds.checks("dp-normfedavg", ("independent",)),
