@@ -17,9 +17,9 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.das2022 import _independent, _one_round, _runs, _symbols, fixed_size
+from dpfl_theory.statements.das2022 import _independent, _runs, _symbols, _worst_cases, fixed_size
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 
 SIX = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
 
@@ -115,7 +115,7 @@ def test_the_round_of_theorem_6_s_second_form_notices_phases_that_are_too_long()
     instance: dict[str, Any] = {"L": "1", "sampling": "independent", "lengths": ["99/100"], "copies": 200}
     statement = get("das2022.theorem6.alpha")
     found = {
-        (E, product): worst_ratio(statement, _one_round.one_round, {**instance, "E": E, "eta L": product})
+        (E, product): worst_ratio(statement, _worst_cases.one_round, {**instance, "E": E, "eta L": product})
         for E, product in ((4, "1/16"), (4, "1/2"))
     }
     assert found[4, "1/16"] <= 1.0 + 1e-6

@@ -11,8 +11,8 @@ from typing import Any
 
 from dpfl_theory.core import Sides, Source, Statement, Symbols, battery, checks
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import CLIP
 from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.das2022.lemma8 import LEMMA8

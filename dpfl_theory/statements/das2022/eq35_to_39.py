@@ -9,9 +9,9 @@ from typing import Any
 from dpfl_theory.core import Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _independent as independent
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import theorem6
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._runs import CLIP
@@ -145,10 +145,10 @@ EQ35: Statement = Statement(
         exact.same_clients(
             "200 equal clients, all of them, with noise", "independent", [1, 4, 8, 20], r="200", rho="9/10", K=5
         ),
-        rounds.outside("1/2", 1, "independent"),
-        rounds.checks("dp-fedavg", ("independent",)),
-        rounds.SHORT_PHASES,
-        rounds.near_threshold("independent"),
+        worst.round_outside("1/2", 1, "independent"),
+        worst.round_checks("dp-fedavg", ("independent",)),
+        worst.SHORT_PHASES,
+        worst.near_threshold("independent"),
     ),
     expected="violated",
     erratum=Erratum(
@@ -200,9 +200,9 @@ EQ35_REPAIRED: Statement = replace(
         _in_13,
         independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
-        rounds.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
-        rounds.outside("6/25", 1, "independent"),
-        rounds.outside("3/10", 3, "independent"),
+        worst.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
+        worst.round_outside("6/25", 1, "independent"),
+        worst.round_outside("3/10", 3, "independent"),
         exact.same_clients("200 equal clients, independent r = 1", "independent", [1], eta="6/25"),
         exact.same_clients(
             "just outside r >= 1", "independent", [1], "not-applicable", eta="6/25", stated={"r": "99/100"}
@@ -234,8 +234,8 @@ EQ36: Statement = Statement(
     sides=_eq36_sides,
     checks=battery(
         _summed,
-        rounds.checks("dp-fedavg", ("fixed",)),
-        rounds.outside("1/2", 1, "fixed"),
+        worst.round_checks("dp-fedavg", ("fixed",)),
+        worst.round_outside("1/2", 1, "fixed"),
         CLIP("recursion clipped"),
     ),
     uses=("das2022.eq35",),

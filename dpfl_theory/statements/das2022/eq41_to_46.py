@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
-from dpfl_theory.statements.das2022 import _step_performance as worst
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32

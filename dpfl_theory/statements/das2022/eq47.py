@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpfl_theory.core import Erratum, Sides, Source, Statement, Symbols, battery
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._causes import INDEPENDENT, SAMPLING
 from dpfl_theory.statements.das2022._runs import NORMALISE
@@ -62,7 +62,7 @@ EQ47: Statement = Statement(
         special_form("is Theorem 7's first display", theorem7.GENERAL, "with rho written out", rho=das.expanded_rho),
         _from_eq46,
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
-        rounds.checks("dp-normfedavg", ("independent",)),
+        worst.round_checks("dp-normfedavg", ("independent",)),
         NORMALISE("norm", violated="norm-jumps", cohorts="poisson"),
     ),
     expected="violated",

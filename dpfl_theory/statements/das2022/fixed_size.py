@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from dpfl_theory.core import Statement, battery
 from dpfl_theory.core.check import Part
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
 from dpfl_theory.statements.das2022._causes import FIXED
 from dpfl_theory.statements.das2022._runs import NORMALISE
@@ -55,14 +55,14 @@ EQ35 = _read(
     exact.same_clients("200 equal clients", "fixed", [1, 4, 8, 20]),
     exact.same_clients("outside exactly r clients", "independent", [4], _OUT),
     exact.same_clients("just outside exactly r clients", "fixed", [4], _OUT, stated=_MIXED),
-    rounds.outside("1/2", 1, "fixed"),
-    rounds.checks("dp-fedavg", ("fixed",)),
-    rounds.near_threshold("fixed"),
+    worst.round_outside("1/2", 1, "fixed"),
+    worst.round_checks("dp-fedavg", ("fixed",)),
+    worst.near_threshold("fixed"),
 )
 EQ47 = _read(
     eq47.EQ47,
     ["das2022.eq46", EQ12.id],
-    rounds.checks("dp-normfedavg", ("fixed",)),
+    worst.round_checks("dp-normfedavg", ("fixed",)),
     NORMALISE("norm exactly-norm-jumps", cohorts="fixed"),
 )
 THEOREM7 = _read(theorem7.GENERAL, [EQ47.id], NORMALISE("norm exactly-norm-jumps", cohorts="fixed"))

@@ -11,7 +11,7 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, WorstCase, battery, checks
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import CLIP
-from dpfl_theory.statements.das2022._step_performance import outside
+from dpfl_theory.statements.das2022._worst_cases import outside
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 

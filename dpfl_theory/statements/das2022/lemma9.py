@@ -21,7 +21,7 @@ from dpfl_theory.core import (
 )
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import CLIP, experiment
-from dpfl_theory.statements.das2022._step_performance import outside
+from dpfl_theory.statements.das2022._worst_cases import outside
 from dpfl_theory.statements.local_phase import CLASSES, INTERPOLATION, LocalPhase, grid, step_size
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _independent as independent
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import CLIP, isotropic
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
@@ -139,7 +139,7 @@ ALPHA: Statement = Statement(
         _follows,
         _same_step,
         independent.checks("1/4", True),
-        rounds.groups("two hundred", 100, ((1, "1/4"), (2, "1/8"), (4, "1/16"))),
+        worst.groups("two hundred", 100, ((1, "1/4"), (2, "1/8"), (4, "1/16"))),
         CLIP("alpha-clip alpha-tight inside"),
     ),
     uses=("das2022.theorem6", "das2022.eq39"),
