@@ -22,7 +22,6 @@ from dpfl_theory.core import Check, Performance
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.statements.das2022 import (
     _worst_cases,
-    _worst_cases,
     eq18_to_34,
     eq47,
     facts,
