@@ -5,15 +5,7 @@ from __future__ import annotations
 
 from dpfl_theory.core import Cause
 
-__all__ = [
-    "COMPARISON",
-    "FIXED",
-    "INDEPENDENT",
-    "LARGE_EPSILON",
-    "RANGE",
-    "ROUNDS",
-    "SAMPLING",
-]
+__all__ = ["COMPARISON", "FIXED", "INDEPENDENT", "LARGE_EPSILON", "RANGE", "ROUNDS", "SAMPLING"]
 
 INDEPENDENT = (
     "Each client joins independently with probability $r/n$, as line 3 of Algorithm 1 is printed: $S_k$ is 'formed by "

@@ -18,7 +18,6 @@ from dpfl_theory.core import (
     Source,
     Statement,
     Symbol,
-    Symbols,
     Values,
     battery,
 )
@@ -36,10 +35,6 @@ _C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive
 
 
 # Section 3.1: C <= C_low.
-
-
-def _clow_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)})
 
 
 def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -119,7 +114,7 @@ CLOW: Statement = Statement(
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
     hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
-    sides=_clow_sides,
+    sides=lambda s: Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)}),
     checks=battery(
         _client_difference,
         (
@@ -133,14 +128,6 @@ CLOW: Statement = Statement(
 
 
 # Section 4.1: the comparison of the two methods.
-
-
-def _weights_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap})
-
-
-def _methods_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap})
 
 
 @algebra(
@@ -209,7 +196,7 @@ SECTION: Statement = Statement(
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
     hypotheses=(*theorem4.ASSUMPTIONS, das.COMMON),
-    sides=_methods_sides,
+    sides=lambda s: Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap}),
     checks=battery(
         _same_bound,
         replace(NORMALISE, build=_both)(
@@ -263,7 +250,7 @@ WEIGHTS: Statement = Statement(
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),
     hypotheses=SECTION.hypotheses,
-    sides=_weights_sides,
+    sides=lambda s: Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap}),
     checks=battery(map(_weights_of, (1, 2, 4)), replace(NORMALISE, build=_same_iterates)("same-run")),
 )
 

@@ -5,16 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Outcome, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Outcome, Sides, Source, Statement, battery, checks
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
-
-
-def _sides(s: Symbols) -> Sides:
-    return Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)})
 
 
 @algebra("the noise of Theorem 3 in terms of rho")
@@ -79,7 +75,7 @@ DEFINITION2: Statement = Statement(
     ),
     symbols=das.symbols("rho", "q", "d", "delta", "n", "epsilon"),
     relation="==",
-    sides=_sides,
+    sides=lambda s: Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)}),
     checks=battery(_noise_energy, _monotone, checks("algebra", _below_one, _SETTINGS)),
     uses=("das2022.theorem3",),
 )

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Effect, Erratum, Experiment, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Effect, Erratum, Experiment, Sides, Source, Statement, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -112,17 +112,6 @@ _BELOW_ONE = (
 )
 
 
-def _printed_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square})
-
-
-def _repaired_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"cohort": s.second_moment},
-        rhs={"clients": s.mean_square, "cohort size": (1 - s.r / s.n) / s.r * s.mean_square},
-    )
-
-
 COHORT_EFFECT = Effect(
     (1 - 1000 / 5000) / 1000,
     r"$\kappa = (1/r)(1 - r/n)$, the share by which the second moment exceeds its bound, at Appendix G's $r = 1000$ "
@@ -165,7 +154,7 @@ EQ12: Statement = Statement(
     symbols=das.symbols("r", "n"),
     expectations=das.expected("second_moment", "mean_square"),
     hypotheses=(das.COHORT,),
-    sides=_printed_sides,
+    sides=lambda s: Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square}),
     checks=battery(
         (
             moments(f"independent sampling, {f} vectors", f, "independent", "violated" if f in _BROKEN else "holds")
@@ -237,7 +226,10 @@ REPAIRED: Statement = Statement(
     symbols=EQ12.symbols,
     expectations=EQ12.expectations,
     hypotheses=EQ12.hypotheses,
-    sides=_repaired_sides,
+    sides=lambda s: Sides(
+        lhs={"cohort": s.second_moment},
+        rhs={"clients": s.mean_square, "cohort size": (1 - s.r / s.n) / s.r * s.mean_square},
+    ),
     checks=battery(
         _independent_proof,
         map(_variance, (2, 3, 4)),

@@ -23,28 +23,11 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_side
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
 
-def _eq18_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
-        rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
-    )
-
-
-def _eq22_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"progress": s.clipped_progress},
-        rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length},
-    )
-
-
 def _eq23_sides(s: Symbols) -> Sides:
     square = 2 * s.eta**2 * s.L * s.E**2
     return Sides(
         lhs={"progress": s.unclipped_progress},
-        rhs={
-            "inner product": -2 * s.eta * s.unclipped_B,
-            "update": square * (s.E_unclipped_gap + s.E_unclipped_Delta),
-        },
+        rhs={"inner product": -2 * s.eta * s.unclipped_B, "update": square * (s.E_unclipped_gap + s.E_unclipped_Delta)},
     )
 
 
@@ -59,10 +42,6 @@ def _unclipped_terms(s: Symbols) -> dict[str, Any]:
         "gap": -s.eta * s.E * (2 - 2 * a - 4 * a**2) * s.E_unclipped_gap,
         "heterogeneity": s.eta * s.E * (2 * a + 4 * a**2) * s.E_unclipped_Delta,
     }
-
-
-def _eq32_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s))
 
 
 def _eq34_sides(s: Symbols) -> Sides:
@@ -160,7 +139,10 @@ EQ18: Statement = Statement(
     symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
     expectations=das.of_client("approach", "update_squared"),
     hypotheses=_HALF,
-    sides=_eq18_sides,
+    sides=lambda s: Sides(
+        lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
+        rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
+    ),
     checks=battery(_from_lemma8, worst.checks(worst.eq18, ("1/2", "1/4", "1/16")), CLIP("step")),
     uses=("das2022.lemma8", "das2022.fact2"),
 )
@@ -185,7 +167,9 @@ EQ22: Statement = Statement(
     symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     hypotheses=(*_HALF, das.THRESHOLD),
-    sides=_eq22_sides,
+    sides=lambda s: Sides(
+        lhs={"progress": s.clipped_progress}, rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length}
+    ),
     checks=battery(_threshold_step, worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), CLIP("clipped-step")),
     uses=("das2022.eq18",),
 )
@@ -273,7 +257,7 @@ EQ32: Statement = Statement(
     symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
-    sides=_eq32_sides,
+    sides=lambda s: Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s)),
     checks=battery(_eq32_from_steps, worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")), CLIP("step")),
     uses=("das2022.eq23", "das2022.eq31"),
 )

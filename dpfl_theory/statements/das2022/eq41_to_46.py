@@ -35,10 +35,6 @@ def _lengthened(s: Symbols, spread: Any) -> dict[str, Any]:
     }
 
 
-def _eq41_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)})
-
-
 def _eq45_sides(s: Symbols) -> Sides:
     spread = s.eta**2 * s.C_hat**2 * s.E**2 * s.E_unclipped_share
     return Sides(lhs={"progress": s.normalised_progress}, rhs=_lengthened(s, spread))
@@ -97,7 +93,7 @@ EQ41: Statement = Statement(
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     hypotheses=(*_HALF, das.THRESHOLD),
-    sides=_eq41_sides,
+    sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
     checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
     uses=("das2022.eq22",),
 )

@@ -7,7 +7,7 @@ from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Symbols, Values, WorstCase, battery, checks
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Values, WorstCase, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
@@ -44,10 +44,6 @@ def _fact1_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     ]
 
 
-def _fact1_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height})
-
-
 @algebra("from one gradient step")
 def _fact1_descent(s: Formula) -> Proof:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
@@ -70,7 +66,7 @@ FACT1 = Statement(
     text="If $h$ is $L$-smooth (convex or not) with minimum $h^*$, then the bound holds everywhere.",
     symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS,),
-    sides=_fact1_sides,
+    sides=lambda s: Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height}),
     checks=battery(
         _fact1_descent,
         _fact1_softer_quadratic,
@@ -133,10 +129,6 @@ def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, f"||y_1 + ... + y_{p}||^2 against the squares")
 
 
-def _fact2_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms})
-
-
 FACT2 = Statement(
     id="das2022.fact2",
     kind="fact",
@@ -148,7 +140,7 @@ FACT2 = Statement(
     ),
     text="For any $p > 1$ vectors the bound holds.",
     symbols=(_SUM, _COUNT, _NORMS),
-    sides=_fact2_sides,
+    sides=lambda s: Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms}),
     checks=battery(
         _every_count,
         map(_sum_of_squares, (2, 3, 4, 5)),

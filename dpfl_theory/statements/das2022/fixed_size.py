@@ -68,9 +68,7 @@ EQ47 = _read(
 THEOREM7 = _read(theorem7.GENERAL, [EQ47.id], NORMALISE("norm exactly-norm-jumps", cohorts="fixed"))
 THEOREM7_ALPHA = _read(theorem7.ALPHA, [THEOREM7.id], NORMALISE("alpha-norm exactly-alpha-jumps", cohorts="fixed"))
 THEOREM4B = _read(
-    theorem4.B,
-    [THEOREM7_ALPHA.id],
-    NORMALISE("lipschitz exactly-jumps exactly-in-range", cohorts="fixed"),
+    theorem4.B, [THEOREM7_ALPHA.id], NORMALISE("lipschitz exactly-jumps exactly-in-range", cohorts="fixed")
 )
 
 STATEMENTS = (EQ12, EQ35, EQ47, THEOREM7, THEOREM7_ALPHA, THEOREM4B)

@@ -93,10 +93,7 @@ def _cocoercivity(s: Formula) -> Proof:
 def _lemma10_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"next gradient": s.gradient_next},
-        rhs={
-            "gradient": s.gradient_now,
-            "change": -(2 / (s.eta * s.L) - 1) * s.gradient_change,
-        },
+        rhs={"gradient": s.gradient_now, "change": -(2 / (s.eta * s.L) - 1) * s.gradient_change},
     )
 
 

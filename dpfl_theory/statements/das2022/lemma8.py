@@ -78,17 +78,6 @@ def _from_line_50(s: Formula) -> Proof:
     return s.rhs - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2"
 
 
-def _eq51_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"distance after": s.distance_next**2},
-        rhs={
-            "distance before": s.distance_now**2,
-            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
-            "heterogeneity": 2 * s.eta_k * s.Delta_i,
-        },
-    )
-
-
 @algebra("from (51), over the phase")
 def _from_eq51(s: Formula) -> Proof:
     """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i appears E
@@ -111,7 +100,14 @@ EQ51 = Statement(
     text=r"If $f_i$ is convex and L-smooth and $\eta_k \le 1/(2L)$, then every local step satisfies the bound.",
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
-    sides=_eq51_sides,
+    sides=lambda s: Sides(
+        lhs={"distance after": s.distance_next**2},
+        rhs={
+            "distance before": s.distance_now**2,
+            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
+            "heterogeneity": 2 * s.eta_k * s.Delta_i,
+        },
+    ),
     checks=battery(
         _from_line_50,
         checks(

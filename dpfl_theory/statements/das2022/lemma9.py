@@ -7,18 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import (
-    Experiment,
-    Hypothesis,
-    Sides,
-    Source,
-    Statement,
-    Symbol,
-    Symbols,
-    WorstCase,
-    battery,
-    checks,
-)
+from dpfl_theory.core import Experiment, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import CLIP, experiment
 from dpfl_theory.statements.das2022._worst_cases import outside
@@ -63,13 +52,6 @@ def _whole_phase(statement: Statement, instance: Mapping[str, Any]) -> Experimen
     return replace(found, values={**found.values, "tau": found.values["E"]})
 
 
-def _lemma9_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"displacement": s.displacement},
-        rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)},
-    )
-
-
 def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A number of local steps on one function of the class."""
     L, eta = step_size(instance)
@@ -88,13 +70,6 @@ def _from_line_55(s: Formula) -> Proof:
     line55 = s.gap_start + (-eta + eta**2 * L / 2) * squares  # over the t steps
     slack = eta * (1 - eta * L) / 2 * squares
     return s.rhs - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
-
-
-def _eq57_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"end": s.gap_end},
-        rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared},
-    )
 
 
 _LEMMA9_NOTE = (
@@ -116,7 +91,9 @@ EQ57 = Statement(
     text=r"If $f_i$ is $L$-smooth (convex or not) and $\eta_k L \le 1$, then $t$ local steps satisfy the bound.",
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
-    sides=_eq57_sides,
+    sides=lambda s: Sides(
+        lhs={"end": s.gap_end}, rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared}
+    ),
     checks=battery(
         _from_line_55,
         checks(
@@ -144,7 +121,9 @@ LEMMA9: Statement = Statement(
     symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),
     hypotheses=(das.SMOOTH, das.STEP),
-    sides=_lemma9_sides,
+    sides=lambda s: Sides(
+        lhs={"displacement": s.displacement}, rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)}
+    ),
     checks=battery(
         _second_conclusion,
         checks(

@@ -72,10 +72,7 @@ CLIPPED = RunSymbols(
 )
 
 NORMALISED = replace(
-    CLIPPED,
-    algorithm="dp-normfedavg",
-    bounds=("das2022.theorem4b", "das2022.theorem7", "das2022.eq5"),
-    noise=(),
+    CLIPPED, algorithm="dp-normfedavg", bounds=("das2022.theorem4b", "das2022.theorem7", "das2022.eq5"), noise=()
 )
 
 RUNS = (CLIPPED, NORMALISED)

@@ -8,14 +8,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Remark, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core import Check, Hypothesis, Remark, Sides, Source, Statement, Values, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import NORMALISE
-
-
-def _snr_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal})
 
 
 def signals(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -74,11 +70,10 @@ SNR: Statement = Statement(
     ),
     symbols=das.symbols("C", "E", "eta", "L"),
     expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
-    sides=_snr_sides,
+    sides=lambda s: Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal}),
     universal=False,
     checks=battery(
-        Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
-        NORMALISE("appendix-f-signals"),
+        Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}), NORMALISE("appendix-f-signals")
     ),
     remark=Remark(
         "It is true of one client's message and held on Appendix F's problems. If it were read for the sums of any "

@@ -161,7 +161,7 @@ THEOREM3: Statement = Statement(
             "das2022.definition2": (
                 r"It defines $\rho$ from $q$; for the paper's own budgets a $q$ exists, and the theorems after it use "
                 r"$\rho$ only."
-            ),
+            )
         },
     ),
     typos=(

@@ -57,11 +57,7 @@ def _step_limit(s: Formula) -> Proof:
     least = of(s.statement, K=2 * s.gamma / (s.C_hat * s.E * s.rho))
     return [
         (least.prescribed["eta"] * s.L, "1/2", "eta L at the smallest K"),
-        (
-            least.lhs.coeff(s.E_unclipped_weighted_gap),
-            2 - s.E**2,
-            "the weighted gap's coefficient at the smallest K",
-        ),
+        (least.lhs.coeff(s.E_unclipped_weighted_gap), 2 - s.E**2, "the weighted gap's coefficient at the smallest K"),
     ]
 
 
@@ -132,11 +128,7 @@ GENERAL: Statement = Statement(
         _summed,
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         NORMALISE(
-            "norm inside",
-            violated="norm-jumps",
-            beyond="appendix-f",
-            cohorts="poisson",
-            without=_REPAIRED_HAS_IT,
+            "norm inside", violated="norm-jumps", beyond="appendix-f", cohorts="poisson", without=_REPAIRED_HAS_IT
         ),
     ),
     smoke=("unequal clients, independent r = 1, eta L = 0.01",),
