@@ -26,8 +26,6 @@ from dpfl_theory.statements.das2022.facts import FACT2
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["ARGUMENT", "checks"]
-
 _REST = " The bound itself follows from these steps together with (34); worst cases and runs decide it by themselves."
 ARGUMENT = (
     r"where $h = \eta L E$ is small the proof of Theorem 6 has slack for the cohort's excess of at most $\eta^2 "

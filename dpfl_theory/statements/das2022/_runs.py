@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 _OPEN = {"q": 1.0, "delta": 1e-5}
 """Where a statement writes rho out: epsilon follows from rho with these, and only rho matters."""
 
-__all__ = ["CLIP", "NORMALISE", "experiment", "isotropic"]
-
 
 def experiment(statement: Statement, instance: Mapping[str, Any], algorithm: str = "dp-fedavg") -> Experiment:
     """A run of the algorithm of this name. A statement with alpha gets the instance's; in others eta is ``step``/L."""

@@ -17,11 +17,6 @@ from dpfl_theory.semantics.base import Vector as WorldVector
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
 
-__all__ = [
-    *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "same_clients"),
-    *("second_moment", "vectors"),
-]
-
 Vector = tuple[int, ...]
 
 

@@ -18,12 +18,6 @@ from dpfl_theory.lazy import sympy as sp
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = [
-    *("COMMON", "PAPER", "SMALLER", "SMALLER_THRESHOLD", "SYMBOLS", "alpha_prescription", "clipped_term"),
-    *("expanded_rho", "expected", "initialisation_term", "of_client", "prescription", "privacy_symbols", "summed"),
-    "symbols",
-]
-
 PAPER = "das2022"
 
 SYMBOLS = {

@@ -21,8 +21,6 @@ from dpfl_theory.statements.symbolic import equal
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["FINITE", "diverging", "one_direction"]
-
 _PROBES = 4
 _SAME_LINE = 1e-6
 """The second singular value of the probed gradients, relative to the first, below which they lie on one line."""

@@ -25,11 +25,6 @@ from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 
-__all__ = [
-    *("SHORT_PHASES", "cases", "checks", "clipped", "eq18", "eq23", "eq31", "eq31_sum", "groups", "lengthened"),
-    *("near_threshold", "one_round", "outside", "round_checks", "round_outside", "unclipped"),
-]
-
 _NONE = dict.fromkeys(
     (
         *("clipped_progress", "E_clipped_length", "unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
