@@ -14,7 +14,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dpfl_theory.core import Check, Outcome, Statement
+from dpfl_theory.core import Check, Outcome, Statement, Symbols
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
@@ -43,7 +43,7 @@ class Pair(NamedTuple):
     rhs: Any
 
 
-class Formula:
+class Formula(Symbols):
     """A statement's symbols (``s.rho``), the totals of its sides and its prescription, with some symbols replaced.
 
     The sum of two formulas is their sum side by side.
@@ -54,19 +54,14 @@ class Formula:
     2*sum_of_squared_norms
     """
 
-    def __init__(self, statement: Statement, swaps: Mapping[Any, Any]) -> None:
-        self.statement, self._swaps = statement, swaps
+    __slots__ = ("_swaps", "statement")
 
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return symbols_of(self.statement)[name]
+    def __init__(self, statement: Statement, swaps: Mapping[Any, Any]) -> None:
+        super().__init__(symbols_of(statement), statement.id)
+        self.statement, self._swaps = statement, swaps
 
     def __add__(self, other: Formula) -> Pair:
         return Pair(self.lhs + other.lhs, self.rhs + other.rhs)
-
-    def __getitem__(self, name: str) -> Any:
-        return symbols_of(self.statement)[name]
 
     def _replaced(self, expression: Any) -> Any:
         return expression.subs(self._swaps, simultaneous=True) if self._swaps else expression

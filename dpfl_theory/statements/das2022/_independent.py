@@ -123,7 +123,7 @@ def _room(most: str, counts_clipped: bool, least_E: int) -> Check:
     S is the least that a clipped client gives in units of C^2, at delta = 1/16: 1/2 - h/E, and 3h/16 more where its
     Delta_i is counted.
     """
-    instance = {"h": most, "counts clipped clients' Delta": counts_clipped, "least E": least_E}
+    instance: dict[str, Any] = {"h": most, "counts clipped clients' Delta": counts_clipped, "least E": least_E}
 
     @algebra(
         f"independent clients: it is enough for eta L E <= {most}",

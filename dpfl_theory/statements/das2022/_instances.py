@@ -223,7 +223,7 @@ _LIMIT = (
 )
 
 # For the steps of the proofs every client counts in every round, so a few replicates are informative.
-_ONCE = {"margin": 1.0, "replicates": 256}
+_ONCE: dict[str, Any] = {"margin": 1.0, "replicates": 256}
 _STEPS = (
     # Here the steps are nearly equalities, by their gaps and by their heterogeneity, so that smaller errors show.
     _step("step norm-step", "nearly linear objective, eta L = 0.02", POINT, 40.0, 0.001, 0.02, 2, 30, C_hat=1.0,

@@ -243,13 +243,13 @@ def initialisation_term(s: Symbols) -> Any:
     return s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
 
-def summed(s: Mapping[str, Any], decrease: Any, eta: Any, rho: Any = None) -> Any:
+def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
     """(13) or (40), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K.
 
     decrease: the bound of the mean of A_i; d sigma^2 = K C^2 rho^2.
     """
-    noise = eta**2 * s["K"] * (s["C_hat"] * s["E"]) ** 2 * (s["rho"] if rho is None else rho) ** 2
-    return (s["D"] ** 2 / s["K"] + decrease + noise) / (eta * s["E"])
+    noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (s.rho if rho is None else rho) ** 2
+    return (s.D**2 / s.K + decrease + noise) / (eta * s.E)
 
 
 def privacy_symbols() -> tuple[Symbol, ...]:

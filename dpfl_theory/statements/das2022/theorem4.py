@@ -60,8 +60,11 @@ def _sides_b(s: Symbols, excess: Any = 0) -> Sides:
 
 
 # C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's.
-_UNCLIPPED = {"C_hat": "G", "E_clipped_length": 0}
-_WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
+_UNCLIPPED: dict[str, Any] = {"C_hat": "G", "E_clipped_length": 0}
+_WEIGHTED: dict[str, Any] = {
+    "E_unclipped_weighted_gap": "E_weighted_gap",
+    "E_unclipped_weighted_Delta": "E_weighted_Delta",
+}
 
 A: Statement = Statement(
     id="das2022.theorem4a",
