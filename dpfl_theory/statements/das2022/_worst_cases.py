@@ -255,7 +255,7 @@ _STEPS = ((1, "1/2"), (2, "1/5"), (1, "1/20"))
 def _round(
     name: str, sampling: str, lengths: tuple[str, ...], E: int, product: str, expected: str = "holds", copies: int = 1
 ) -> Check:
-    """The check of a round, L = 1, under a name in which {} stands for the lengths and the step."""
+    """The check of a round, L = 1, under a name with {} in place of the lengths and the step."""
     instance = {"L": "1", "eta L": product, "E": E, "sampling": sampling, "lengths": list(lengths)}
     instance |= {} if copies == 1 else {"copies": copies}
     at = f"C/||u|| = ({', '.join(lengths)}), E = {E}, eta L = {product}"
