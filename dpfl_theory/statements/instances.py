@@ -146,18 +146,21 @@ class Runs:
         violated: str = "",
         beyond: str = "",
         cohorts: str = "",
+        near: str = "",
         without: Mapping[str, str] | None = None,
     ) -> Callable[[Statement], Iterator[Check]]:
         """The checks on the instances with these tags, by the verdict that they are known to give.
 
         beyond: tags of instances outside the hypotheses, in addition to the edges; cohorts: only instances with this
-        sampling scheme, and those in which all clients take part; without: instances that are left out, each with the
-        reason.
+        sampling scheme, and those in which all clients take part; near: the instance that the edges change, where
+        they have only what differs from it; without: instances that are left out, each with the reason.
         """
 
         def checks(statement: Statement) -> Iterator[Check]:
             left = dict(without or {})
+            base = self.table[holds][near] if near else {}
             edges = self.table.outside(statement.hypotheses) if self.edges else {}
+            edges = {name: {**base, **instance} for name, instance in edges.items()}
             for verdict, found in (
                 ("holds", self.table[holds]),
                 ("violated", self.table[violated]),
