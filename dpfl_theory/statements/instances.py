@@ -135,9 +135,9 @@ class Runs:
     method: str = "monte-carlo"
     edges: bool = True
 
-    def by(self, build: Callable[[Statement, Mapping[str, Any]], Any]) -> Runs:
-        """The runs by another function, without the edges, which the usual one makes."""
-        return replace(self, build=build, edges=False)
+    def by(self, build: Callable[[Statement, Mapping[str, Any]], Any], edges: bool = False) -> Runs:
+        """The runs by another function: without the edges where the usual one makes them."""
+        return replace(self, build=build, edges=edges)
 
     def __call__(
         self,

@@ -199,7 +199,7 @@ SECTION: Statement = Statement(
     sides=lambda s: Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap}),
     checks=battery(
         _same_bound,
-        replace(NORMALISE, build=_both)(
+        NORMALISE.by(_both, edges=True)(
             "normalisation-wins",
             violated="clipping-wins",
             without={"two clients apart in one dimension": "the repaired form has it"},
@@ -251,7 +251,7 @@ WEIGHTS: Statement = Statement(
     expectations=das.expected("E_gap", "E_weighted_gap"),
     hypotheses=SECTION.hypotheses,
     sides=lambda s: Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap}),
-    checks=battery(map(_weights_of, (1, 2, 4)), replace(NORMALISE, build=_same_iterates)("same-run")),
+    checks=battery(map(_weights_of, (1, 2, 4)), NORMALISE.by(_same_iterates, edges=True)("same-run")),
 )
 
 STATEMENTS = (CLOW, SECTION, WEIGHTS)

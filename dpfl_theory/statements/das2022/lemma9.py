@@ -138,7 +138,7 @@ LEMMA9: Statement = Statement(
             },
         ),
         outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
-        replace(CLIP, build=_whole_phase)("step falling"),
+        CLIP.by(_whole_phase, edges=True)("step falling"),
     ),
     smoke=("conclusion 2, convex, tau = 1, eta L = 1", "quadratics, the gap falls by 19% a round, eta L = 0.05"),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),
