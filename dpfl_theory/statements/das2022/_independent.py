@@ -36,7 +36,7 @@ ARGUMENT = (
 
 @algebra(
     "independent clients: the cohort's excess over (12)",
-    f"It decides that the cohort exceeds (12) by no more than the squared mean update.{_REST}",
+    part=f"It decides that the cohort exceeds (12) by no more than the squared mean update.{_REST}",
 )
 def _excess(_: Formula) -> Proof:
     """With S = (1/n) sum ||g_i||^2 >= m = ||(1/n) sum g_i||^2 and kappa = (1/r)(1 - r/n), the second moment is kappa S
@@ -50,7 +50,8 @@ def _excess(_: Formula) -> Proof:
 
 
 @algebra(
-    "independent clients: the three-point bound", f"It decides what co-coercivity adds to a step's progress.{_REST}"
+    "independent clients: the three-point bound",
+    part=f"It decides what co-coercivity adds to a step's progress.{_REST}",
 )
 def _three_points(_: Formula) -> Proof:
     """<g, w - w*> less f_i(w) - f_i(w*) - (L/2)||w - x||^2 + ||g - c||^2/(2L), for g, c the gradients at x, w*, is the
@@ -64,7 +65,7 @@ def _three_points(_: Formula) -> Proof:
 
 @algebra(
     "independent clients: what an unclipped client gives",
-    f"It decides the slack of an unclipped client's progress, by Fact 2.{_REST}",
+    part=f"It decides the slack of an unclipped client's progress, by Fact 2.{_REST}",
 )
 def _fact2(_: Formula) -> Proof:
     """Over the local steps, (1/(2L)) sum ||g_tau - c||^2 >= ||u - E c||^2/(2LE) by Fact 2; -2 eta times it is -eta/(LE)
@@ -84,7 +85,7 @@ def _fact2(_: Formula) -> Proof:
 
 @algebra(
     "independent clients: what a clipped client gives",
-    f"It decides the slack of a clipped client's progress, (22) less A_i.{_REST}",
+    part=f"It decides the slack of a clipped client's progress, (22) less A_i.{_REST}",
 )
 def _clipped(_: Formula) -> Proof:
     """(15) with Lemma 8's first line, ||w - w*||^2 - ||w_E - w*||^2 >= (eta/(LE))(1 - eta L)||u||^2 - 2 eta E Delta:
@@ -104,7 +105,7 @@ def _clipped(_: Formula) -> Proof:
 
 @algebra(
     "independent clients: the weights",
-    f"It decides the weights by which the mean update is split between the two kinds of clients.{_REST}",
+    part=f"It decides the weights by which the mean update is split between the two kinds of clients.{_REST}",
 )
 def _weights(_: Formula) -> Proof:
     """a^2/t + b^2/(1 - t) less (a + b)^2 is ((1 - t) a - t b)^2/(t (1 - t)); h/t = 1/(1 - s) at t = h (1 - s)."""
@@ -127,7 +128,7 @@ def _room(most: str, counts_clipped: bool, least_E: int) -> Check:
 
     @algebra(
         f"independent clients: it is enough for eta L E <= {most}",
-        f"It decides that the slack covers the cohort's excess where eta L E <= {most}.{_REST}",
+        part=f"It decides that the slack covers the cohort's excess where eta L E <= {most}.{_REST}",
         **instance,
     )
     def check(_: Formula, **room: Any) -> Proof:

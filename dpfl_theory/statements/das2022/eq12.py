@@ -57,9 +57,12 @@ def slack(sampling: str) -> Check:
 
 def _variance(n: int) -> Check:
     """S - m = (1/n^2) sum over pairs of ||g_i - g_j||^2: the slack is never negative, and 0 if all vectors agree."""
-    part = "It decides that S - m is never negative; the first check decides that the bound's slack is S - m."
 
-    @algebra(f"variance as squared differences, n = {n}", part, n=n)
+    @algebra(
+        f"variance as squared differences, n = {n}",
+        part="It decides that S - m is never negative; the first check decides that the bound's slack is S - m.",
+        n=n,
+    )
     def check(_: Formula, n: int) -> Proof:
         g = sp.symbols(f"g1:{n + 1}", real=True)
         left = sum(x**2 for x in g) / sp.Integer(n) - (sum(g) / sp.Integer(n)) ** 2
@@ -91,11 +94,14 @@ def moments(name: str, family: str, sampling: str, expected: str = "holds", **mo
 
 def agreement(sampling: str) -> Check:
     """The closed form of the second moment against the count over all cohorts."""
-    part = (
-        "The closed form of the left side, and the equality from (12) to (13); whether the left side exceeds the right "
-        "one is left to the other checks."
+    return Check(
+        "exact",
+        "closed form, and (12) to (13)",
+        exact.agreement,
+        _vectors("drawn", sampling),
+        part="The closed form of the left side, and the equality from (12) to (13); whether the left side exceeds the "
+        "right one is left to the other checks.",
     )
-    return Check("exact", "closed form, and (12) to (13)", exact.agreement, _vectors("drawn", sampling), part=part)
 
 
 _ATTAINED = Check(
