@@ -30,7 +30,7 @@ AMENDED: Mapping[str, Any] = {"expected": "holds", "erratum": None, "remark": No
 SIDES = ("lhs", "rhs")
 Swap = Any
 """What replaces a symbol: a number or an expression, the name of a symbol of the other statement, or a function of its
-symbols."""
+formula."""
 Equality = tuple[Any, Any, str]
 Proof = Equality | Sequence[Equality] | Outcome
 """Two expressions that must be equal and a label, several of them, or an outcome."""
@@ -97,7 +97,7 @@ def _into(general: Statement, statement: Statement, swaps: Mapping[str, Swap]) -
     """The general statement's formula in the symbols of the statement; those that have the same name are the same."""
     own, new = symbols_of(general), symbols_of(statement)
     found = {
-        own[name]: new[by] if isinstance(by, str) else by(new) if callable(by) else sp.sympify(by)
+        own[name]: new[by] if isinstance(by, str) else by(of(statement)) if callable(by) else sp.sympify(by)
         for name, by in swaps.items()
     }
     return Formula(general, {own[name]: new[name] for name in own if name in new} | found)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from dpfl_theory.core import Erratum, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
@@ -111,16 +109,6 @@ _NEXT = Symbol(
 )
 _MANY = "40 clients in 200 dimensions, {}"
 _SLOW = "it takes seconds, and the six-dimensional quadratics show the same"
-
-
-def _step(s: Symbols) -> Mapping[str, Any]:
-    return das.prescription(s, rho=das.expanded_rho(s))
-
-
-def _step_and_rounds(s: Symbols) -> Mapping[str, Any]:
-    return das.alpha_prescription(s, das.expanded_rho(s))
-
-
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
 )
@@ -258,9 +246,9 @@ EQ37: Statement = Statement(
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
-    prescription=_step,
+    prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=battery(
-        special_form("(36) at the prescribed eta", EQ36, "at the prescribed eta", eta=lambda s: _step(s)["eta"]),
+        special_form("(36) at the prescribed eta", EQ36, "at the prescribed eta", eta=lambda s: s.prescribed["eta"]),
         special_form("is Theorem 6's first display", theorem6.GENERAL, "with rho written out", rho=das.expanded_rho),
         CLIP("clip long-phase clipped", without={_MANY.format("1 of 40, eta L = 0.1"): _SLOW}),
     ),
@@ -280,9 +268,9 @@ EQ39: Statement = Statement(
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
-    prescription=_step_and_rounds,
+    prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),
     checks=battery(
-        special_form("(37) at the prescribed K", EQ37, "at the prescribed K", K=lambda s: _step_and_rounds(s)["K"]),
+        special_form("(37) at the prescribed K", EQ37, "at the prescribed K", K=lambda s: s.prescribed["K"]),
         _three_halves,
         CLIP("alpha-clip alpha-tight", without={_MANY.format("independent r = 10"): _SLOW}),
     ),
