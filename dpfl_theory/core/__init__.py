@@ -3,7 +3,7 @@
 `formula` evaluates its sides, `methods` lists the ways of checking it, and `evidence` holds what a check found.
 """
 
-from dpfl_theory.core.check import Check, checks
+from dpfl_theory.core.check import Check, battery, checks
 from dpfl_theory.core.check_inputs import (
     Case,
     ConstantClaim,
@@ -47,6 +47,7 @@ __all__ = [
     "Typo",
     "Values",
     "WorstCase",
+    "battery",
     "by_construction",
     "checks",
     "whole",

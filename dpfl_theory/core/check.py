@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +11,7 @@ from dpfl_theory.core.check_inputs import restated
 if TYPE_CHECKING:
     from dpfl_theory.core.statement import Statement
 
-__all__ = ["Check", "checks"]
+__all__ = ["Battery", "Check", "battery", "checks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,3 +63,33 @@ def checks(
         raise ValueError(f"a verdict is recorded for {', '.join(sorted(strange))}, which is not an instance")
     usual = expected if isinstance(expected, str) else "holds"
     return tuple(Check(method, name, build, i, known.get(name, usual), part) for name, i in instances.items())
+
+
+Part = Check | Iterable[Check] | Callable[["Statement"], Iterable[Check]]
+"""Checks, or a function that makes them of the statement."""
+
+
+class Battery(tuple[Check, ...]):
+    """The checks of a statement that is not defined yet; `Statement` makes them of its own symbols and hypotheses."""
+
+    parts: tuple[Part, ...]
+
+    def of(self, statement: Statement) -> Iterator[Check]:
+        """The checks, in the order of the parts."""
+        for part in self.parts:
+            if isinstance(part, Check):
+                yield part
+            else:
+                yield from part(statement) if callable(part) else part
+
+
+def battery(*parts: Part) -> tuple[Check, ...]:
+    """The value of a statement's ``checks``: checks, several of them, or functions that make them of the statement.
+
+    >>> made = battery(lambda statement: [Check("exact", f"of {statement}", print)])
+    >>> [c.name for c in made.of("a lemma")]
+    ['of a lemma']
+    """
+    found = Battery()
+    found.parts = parts
+    return found

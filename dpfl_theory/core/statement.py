@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
-from dpfl_theory.core.check import Check
+from dpfl_theory.core.check import Battery, Check
 from dpfl_theory.core.errata import Erratum, Remark
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.core.methods import UNITS, known
@@ -114,7 +114,8 @@ class Statement:
     each. ``universal`` is False if the formula is not claimed wherever the hypotheses hold: an instance is said to
     exist, or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
     ``smoke`` names its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
-    form that is derived from this one by `replace` names its own. ``unnoticed``: the terms of a right side that holds
+    form that is derived from this one by `replace` names its own. ``checks`` is a tuple, or a `battery` that makes them
+    of the statement. ``unnoticed``: the terms of a right side that holds
     whose absence no check detects, each with the reason why no check can.
     """
 
@@ -144,6 +145,8 @@ class Statement:
     units_in_smoke: bool = field(default=False, init=False)
 
     def __post_init__(self, smoke: tuple[str, ...]) -> None:
+        if isinstance(self.checks, Battery):
+            object.__setattr__(self, "checks", tuple(self.checks.of(self)))
         if strange := set(smoke) - {UNITS, *(c.name for c in self.checks)}:
             raise ValueError(f"{self.id} has no check {', '.join(map(repr, sorted(strange)))} for the smoke set")
         marked = tuple(replace(c, smoke=True) if c.name in smoke else c for c in self.checks)

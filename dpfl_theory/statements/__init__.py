@@ -22,17 +22,7 @@ IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
 """The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
 later."""
 
-__all__ = [
-    "Statement",
-    "all_statements",
-    "file_of",
-    "get",
-    "in_order",
-    "known_ids",
-    "load_file",
-    "papers",
-    "select",
-]
+__all__ = ["Statement", "all_statements", "file_of", "get", "in_order", "known_ids", "load_file", "papers", "select"]
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:

@@ -191,10 +191,7 @@ def fails(constant: str = "v") -> str:
 
 
 def many_rounds(
-    statement: Statement,
-    squared: Squared,
-    symbols: Callable[[int], Mapping[str, Any]],
-    constant: str = "v",
+    statement: Statement, squared: Squared, symbols: Callable[[int], Mapping[str, Any]], constant: str = "v"
 ) -> Callable[[Any, Any], Escape]:
     """The escape of `fails`: epsilon = 4 v ln(1/delta) in as many rounds as u needs to admit it, every client in every
     round.

@@ -13,7 +13,7 @@ from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    from dpfl_theory.problems.base import Array, Problem
 
 __all__ = ["NoiseFormula", "Run", "RunSymbols", "named"]
 
@@ -23,7 +23,8 @@ class Run:
     """A run, whose hyper-parameters are its items under the names of the algorithm's description.
 
     clients, cohort: their number, and the expected number in a round; dim: the dimension; epsilon, delta: the budget,
-    if one is given; independent: whether clients join a round independently. problem: None in accounting.
+    if one is given; independent: whether clients join a round independently. problem: None in accounting; start: where
+    the run starts, the origin if it is None.
     """
 
     hyperparameters: Mapping[str, float]
@@ -35,6 +36,7 @@ class Run:
     delta: float | None = None
     independent: bool = False
     problem: Problem | None = None
+    start: Array | None = None
 
     def __getitem__(self, name: str) -> float:
         return self.hyperparameters[name]

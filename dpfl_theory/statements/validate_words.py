@@ -34,7 +34,7 @@ def is_printable_line(text: object) -> bool:
 def accepts_arguments(function: Callable[..., Any], count: int) -> bool:
     """Whether a function can be called with this number of arguments."""
     try:
-        inspect.signature(function).bind(*range(count))
+        inspect.signature(function, follow_wrapped=False).bind(*range(count))
     except TypeError:
         return False
     except ValueError:  # a built-in function without a signature

@@ -27,6 +27,7 @@ from functools import cache
 from pathlib import Path
 
 from dpfl_theory.core import Cause, Effect, Erratum, Remark, Statement, Typo
+from dpfl_theory.core.methods import UNITS
 from dpfl_theory.statements.numbers import filled
 
 __all__ = ["Entry", "Section", "causes", "documented", "documented_beside", "entries", "known_ids", "read"]
@@ -223,6 +224,7 @@ def _with_words(statement: Statement, entry: Entry, found: Mapping[str, Cause]) 
         typos=tuple(Typo(text(s), s.about) if s.about else text(s) for s in entry.texts("Typo")),
         erratum=erratum,
         remark=remark,
+        smoke=(UNITS,) if statement.units_in_smoke else (),
     )
 
 

@@ -21,8 +21,7 @@ from dpfl_theory.checks.verifier import Form, proves, refutes
 from dpfl_theory.core import Check, Performance
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.statements.das2022 import (
-    _one_round,
-    _step_performance,
+    _worst_cases,
     eq18_to_34,
     eq47,
     facts,
@@ -215,14 +214,14 @@ def test_nothing_is_printed_and_json_is_plain(capsys):
 
 def test_odd_denominators_are_cleared_before_coefficients_are_rounded():
     """(18) at E = 3 has the coefficient 1/12; its worst ratio is 1, and the double above it would prove nothing."""
-    found = verdict(_step_performance.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, eq18_to_34.EQ18)
+    found = verdict(_worst_cases.eq18, {"E": 3, "eta L": "1/2", "L": "1"}, eq18_to_34.EQ18)
     assert found.ratio == pytest.approx(1, abs=1e-6)
     assert found.notes["proved_exactly"]
 
 
 def test_a_letter_may_be_a_multiple_of_another():
     instance = {"L": "1", "eta L": "1/20", "E": 1, "sampling": "fixed", "lengths": ["2", "2"]}
-    built = _one_round.one_round(eq47.EQ47, instance)
+    built = _worst_cases.one_round(eq47.EQ47, instance)
     s = symbols_of(eq47.EQ47)
     assert built.values["gamma"].free_symbols == {s.C_hat}
     assert verdict(lambda *_: built, instance, eq47.EQ47).verdict == "holds"

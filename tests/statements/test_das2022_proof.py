@@ -19,9 +19,9 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, Symbols
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.prose import plain
-from dpfl_theory.statements.das2022 import _corner_instances as comparisons
-from dpfl_theory.statements.das2022 import _one_round, _sampling_moments, eq35_to_39, facts, snr
-from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _sampling_moments, _worst_cases, eq35_to_39, facts, snr
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.symbolic import sides_at
 
 STEP = {"E": 2, "eta L": "1/2", "L": "1"}
@@ -103,15 +103,15 @@ def test_a_round_of_independent_clients_breaks_the_normalised_recursion() -> Non
     allowed = w * w - 2.0 * eta * (C / g) * (1.0 - 2.0 * a * a) * gap + eta * eta * C * C
     assert after > 1.3 * allowed
     eq47 = statements.get("das2022.eq47")
-    found = worst_ratio(eq47, _one_round.one_round, round_of())
+    found = worst_ratio(eq47, _worst_cases.one_round, round_of())
     assert found > after / (allowed + 2.0 * eta * (C / g) * gap)
-    assert worst_ratio(eq47, _one_round.one_round, round_of(sampling="fixed")) <= 1.0 + 1e-6
+    assert worst_ratio(eq47, _worst_cases.one_round, round_of(sampling="fixed")) <= 1.0 + 1e-6
 
 
 def test_a_round_notices_noise_that_is_counted_twice() -> None:
     """The clipped round holds with independent clients, and would not with a second moment twice as large."""
     instance = round_of(lengths=["short"], copies=10, **{"eta L": "1/2"})
-    assert worst_ratio(eq35_to_39.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+    assert worst_ratio(eq35_to_39.EQ35, _worst_cases.one_round, instance) <= 1.0 + 1e-6
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -123,9 +123,9 @@ def test_a_round_reads_each_term_of_35(term: str) -> None:
     better = replace(made, rhs={**made.rhs, term: factor * made.rhs[term]})
     lengths = ["short", "short"] if term == "heterogeneity" else ["1", "short"]
     instance = round_of(lengths=lengths, copies=1, sampling="fixed", **{"eta L": "1/4"})
-    assert worst_ratio(eq35_to_39.EQ35, _one_round.one_round, instance) <= 1.0 + 1e-6
+    assert worst_ratio(eq35_to_39.EQ35, _worst_cases.one_round, instance) <= 1.0 + 1e-6
     altered = replace(eq35_to_39.EQ35, sides=lambda s: better)
-    assert worst_ratio(altered, _one_round.one_round, instance) > 1.0 + 1e-4
+    assert worst_ratio(altered, _worst_cases.one_round, instance) > 1.0 + 1e-4
 
 
 def test_an_equal_clients_round_reads_the_noise_of_35() -> None:
@@ -154,7 +154,7 @@ def test_normalised_signals_can_cancel() -> None:
 def test_clipping_beats_normalisation_on_the_conflicting_clients() -> None:
     """Both methods without noise in a plain loop: normalisation is more than twice as far at the end of the run."""
     rows, thresholds = np.array([[1.0, 0.0], [-0.9, 0.19**0.5]]), np.array([1.0, 0.1])
-    instance = comparisons.CLIPPING_WINS["two clients that conflict, alpha = 1"]
+    instance = instances.TABLE["clipping-wins"]["two clients that conflict, alpha = 1"]
     eta, C = instance["rho"] / (2.0 * instance["alpha"]), 1.0
     mean = {}
     for method in ("clip", "norm"):

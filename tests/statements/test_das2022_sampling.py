@@ -17,10 +17,9 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _independent, _one_round, _symbols, fixed_size
-from dpfl_theory.statements.das2022 import _step_performance as worst
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.das2022 import _independent, _runs, _symbols, _worst_cases, fixed_size
+from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 
 SIX = ("eq12", "eq35", "eq47", "theorem4b", "theorem7", "theorem7.alpha")
 
@@ -42,7 +41,7 @@ def test_both_readings_of_the_six_statements_are_entered_and_share_one_cause() -
 @pytest.mark.parametrize("seed", [21, 22])
 def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(seed: int) -> None:
     """Independent clients: 1.142 times the bound; exactly three of them: 0.99; the same with the hypothesis lifted."""
-    (instance,) = corners.IN_RANGE.values()
+    (instance,) = instances.TABLE["in-range"].values()
     exactly = {**instance, "cohort": {"scheme": "fixed", "size": 3}}
     statement, other = get("das2022.theorem4b"), get("das2022.theorem4b.fixed-size")
     lifted = replace(other, hypotheses=tuple(a for a in other.hypotheses if a is not _symbols.EXACT_COHORT))
@@ -53,7 +52,7 @@ def test_the_counterexample_within_theorem_3_s_range_is_of_the_sampling_alone(se
         ("outside", other, instance),
         ("lifted", lifted, instance),
     ):
-        check = Check("monte-carlo", name, lambda s, i: alpha_form_experiment(s, i, "dp-normfedavg"), run)
+        check = Check("monte-carlo", name, lambda s, i: _runs.experiment(s, i, "dp-normfedavg"), run)
         found[name] = monte_carlo.run(of, check, Settings(seed=seed, alpha=1e-6, device="cpu"))
     assert {k: e.verdict for k, e in found.items()} == {
         "literal": "violated",
@@ -116,7 +115,7 @@ def test_the_round_of_theorem_6_s_second_form_notices_phases_that_are_too_long()
     instance: dict[str, Any] = {"L": "1", "sampling": "independent", "lengths": ["99/100"], "copies": 200}
     statement = get("das2022.theorem6.alpha")
     found = {
-        (E, product): worst_ratio(statement, _one_round.one_round, {**instance, "E": E, "eta L": product})
+        (E, product): worst_ratio(statement, _worst_cases.one_round, {**instance, "E": E, "eta L": product})
         for E, product in ((4, "1/16"), (4, "1/2"))
     }
     assert found[4, "1/16"] <= 1.0 + 1e-6

@@ -17,7 +17,7 @@ from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.das2022 import _runs
 
 VALUES = {
     "rho": 0.17,
@@ -115,8 +115,8 @@ def test_prescription_against_a_second_transcription(id_: str, expected: Mapping
 @pytest.mark.parametrize("r", [1, 10])
 def test_repair_adds_exactly_the_cohorts_excess(r: int) -> None:
     """kappa = (1/r)(1 - r/n), and the repaired right side exceeds the printed one by kappa B2's first part."""
-    instance = {**instances.INDEPENDENT["unequal clients, independent r = 1"], "cohort": instances.independent(r)}
-    experiment = alpha_form_experiment(get("das2022.theorem4b.repaired"), instance, "dp-normfedavg")
+    instance = {**instances.TABLE["jumps"]["unequal clients, independent r = 1"], "cohort": instances.independent(r)}
+    experiment = _runs.experiment(get("das2022.theorem4b.repaired"), instance, "dp-normfedavg")
     assert experiment.values["kappa"] == pytest.approx((1 - r / 100) / r)
     printed, repaired = (
         linearise(get(i), experiment.values)[1].total()[0] for i in ("das2022.theorem4b", "das2022.theorem4b.repaired")
@@ -126,7 +126,7 @@ def test_repair_adds_exactly_the_cohorts_excess(r: int) -> None:
 
 
 def _verdict(statement: Statement, instance: Mapping[str, object], algorithm: str, seed: int) -> monte_carlo.Evidence:
-    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, algorithm), instance)
+    check = Check("monte-carlo", "test", lambda s, i: _runs.experiment(s, i, algorithm), instance)
     return monte_carlo.run(statement, check, Settings(seed=seed, alpha=1e-8, device="cpu"))
 
 
@@ -135,7 +135,7 @@ def test_counterexample_to_theorem_4b_survives_fresh_seeds(seed: int) -> None:
     """Independent sampling with r = 1 near the minimiser: the left side is close to twice the bound. The recursion 2 s
     E|w| = s^2 (1 + (1 - r/n)/r) for the stationary distance says so."""
     evidence = _verdict(
-        get("das2022.theorem4b"), instances.INDEPENDENT["unequal clients, independent r = 1"], "dp-normfedavg", seed
+        get("das2022.theorem4b"), instances.TABLE["jumps"]["unequal clients, independent r = 1"], "dp-normfedavg", seed
     )
     assert evidence.verdict == "violated"
     assert not evidence.asymptotic
@@ -144,9 +144,9 @@ def test_counterexample_to_theorem_4b_survives_fresh_seeds(seed: int) -> None:
 
 def test_the_same_run_with_a_fixed_cohort_obeys_theorem_4b() -> None:
     statement = get("das2022.theorem4b.fixed-size")
-    evidence = _verdict(statement, instances.SAMPLING["unequal clients, 1 of 100"], "dp-normfedavg", 11)
+    evidence = _verdict(statement, instances.TABLE["sampling"]["unequal clients, 1 of 100"], "dp-normfedavg", 11)
     assert evidence.verdict == "holds"
-    literal = instances.INDEPENDENT["unequal clients, independent r = 1"]
+    literal = instances.TABLE["jumps"]["unequal clients, independent r = 1"]
     assert _verdict(statement, literal, "dp-normfedavg", 11).verdict == "not-applicable"
     assert evidence.ratio == pytest.approx(0.99, abs=0.01)
 
@@ -157,7 +157,7 @@ def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
 
     from dpfl_theory.statements.das2022 import _symbols
 
-    instance = instances.BELOW_ONE["two groups of clients, independent r = 0.1"]
+    instance = instances.TABLE["below-one"]["two groups of clients, independent r = 0.1"]
     printed = get("das2022.theorem4a")
     lifted = replace(printed, hypotheses=tuple(a for a in printed.hypotheses if a is not _symbols.COHORT))
     assert _verdict(printed, instance, "dp-fedavg", 5).verdict == "not-applicable"
@@ -167,8 +167,8 @@ def test_theorem_4a_needs_a_cohort_of_one_client() -> None:
 
 def test_noise_variance_is_theorem_3s() -> None:
     """sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 with rho^2 = q d log(1/delta)/(n epsilon)^2."""
-    experiment = alpha_form_experiment(
-        get("das2022.theorem4a"), instances.LIPSCHITZ["moderate heterogeneity, 3 of 10 clients"], "dp-fedavg"
+    experiment = _runs.experiment(
+        get("das2022.theorem4a"), instances.TABLE["lipschitz"]["moderate heterogeneity, 3 of 10 clients"], "dp-fedavg"
     )
     v = experiment.values
     q, epsilon, delta, n = 1.7, 0.9, 1e-5, 10
@@ -184,7 +184,7 @@ def test_units_of_every_formula() -> None:
 
 
 def _two_groups(r: float) -> float:
-    """(2)'s left side over its right one, by exact second moments: `instances.BELOW_ONE` stays where all is quadratic.
+    """(2)'s left side over its right one, by exact second moments: the run with r = 0.1 stays where all is quadratic.
 
     w_{k+1} = w_k - (a/r) (J_1 (w_k - 1) + J_2 (w_k + 1)) - eta zeta_k, J_i binomial, a = 1 - (1 - eta)^8.
     """
@@ -203,7 +203,8 @@ def _two_groups(r: float) -> float:
 def test_where_theorem_4a_begins_to_fail_below_one_client() -> None:
     assert "at r = 0.295" in plain(get("das2022.theorem4a").source.note)
     assert _two_groups(0.294) > 1.0 > _two_groups(0.296)
-    instance = {**instances.BELOW_ONE["two groups of clients, independent r = 0.1"], "cohort": instances.independent(1)}
+    below = instances.TABLE["below-one"]["two groups of clients, independent r = 0.1"]
+    instance = {**below, "cohort": instances.independent(1)}
     evidence = _verdict(get("das2022.theorem4a"), instance, "dp-fedavg", 5)
     assert evidence.ratio == pytest.approx(_two_groups(1.0), rel=0.05)
 

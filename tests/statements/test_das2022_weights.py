@@ -17,16 +17,14 @@ from dpfl_theory.kernels import select
 from dpfl_theory.problems import make
 from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _weights
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.das2022 import _runs, _symbols, _weights
 
-APART = corners.APART["two clients apart in one dimension"]
+APART = instances.TABLE.outside((_weights.FINITE, _symbols.LIPSCHITZ))["two clients apart in one dimension"]
 
 
 def run_of(**changes: Any) -> Experiment:
-    return alpha_form_experiment(get("das2022.theorem4b.repaired"), {**APART, **changes}, "dp-normfedavg")
+    return _runs.experiment(get("das2022.theorem4b.repaired"), {**APART, **changes}, "dp-normfedavg")
 
 
 def unmet(**changes: Any) -> str | None:
@@ -122,7 +120,7 @@ def test_a_single_replicate_dwarfs_the_others() -> None:
 @pytest.mark.parametrize("id_", ["das2022.theorem4b", "das2022.theorem4b.repaired", "das2022.eq5.repaired"])
 def test_such_a_run_is_outside_the_hypotheses(id_: str) -> None:
     statement = get(id_)
-    check = Check("monte-carlo", "test", lambda s, i: alpha_form_experiment(s, i, "dp-normfedavg"), APART)
+    check = Check("monte-carlo", "test", lambda s, i: _runs.experiment(s, i, "dp-normfedavg"), APART)
     evidence = monte_carlo.run(statement, check, Settings(alpha=1e-8, device="cpu"))
     assert evidence.verdict == "not-applicable"
     assert "is infinite: the bound says nothing about this run" in evidence.reason

@@ -14,7 +14,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment
+from dpfl_theory.statements.das2022 import _runs
 from dpfl_theory.validation import Context, main, style
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
@@ -159,7 +159,7 @@ def compute(context: Context) -> dict[str, Any]:
 
 
 def _experiment(name: str, statement: Statement, instance: Mapping[str, Any]) -> monte_carlo.Experiment:
-    return alpha_form_experiment(statement, instance, name)
+    return _runs.experiment(statement, instance, name)
 
 
 def _measure(instance: dict[str, Any], context: Context) -> dict[str, Any]:

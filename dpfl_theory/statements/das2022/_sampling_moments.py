@@ -10,17 +10,12 @@ from itertools import combinations
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
-from dpfl_theory.core import Case, Statement, Values
+from dpfl_theory.core import Case, Check, Statement, Values
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector as WorldVector
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
-
-__all__ = [
-    *("EQUAL", "agreement", "attained", "closed_form", "equal_clients", "full", "moments", "second_moment"),
-    "vectors",
-]
 
 Vector = tuple[int, ...]
 
@@ -177,3 +172,8 @@ def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}
         found.append(Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C}))
     return found
+
+
+def same_clients(name: str, sampling: str, E: list[int], expected: str = "holds", **more: Any) -> Check:
+    """The check on one round of `equal_clients`, 200 of them and r = 1 unless ``more`` has others."""
+    return Check("exact", name, equal_clients, {**EQUAL, "E": E, "sampling": sampling, **more}, expected)

@@ -11,17 +11,15 @@ variance is infinite).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Statement
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Hypothesis, Outcome
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import equal
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
-
-__all__ = ["FINITE", "diverging", "one_direction"]
 
 _PROBES = 4
 _SAME_LINE = 1e-6
@@ -114,17 +112,16 @@ def diverging(gap: str, delta: str | None) -> Check:
     appears.
     """
 
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-        s = symbols_of(statement)
-        left = total(statement, "lhs").coeff(s[gap])
-        right = sp.Integer(0) if delta is None else total(statement, "rhs").coeff(s[delta])
-        message = f"the weighted Delta that {statement.id} leaves on the right"
-        share = equal(left + right, instance["share"], message)
-        if not share.true:
-            return share
+    share, name = (1, "left side") if delta is None else (2, "both sides")
+
+    @algebra(f"{name} infinite where gradients have one direction", share=share)
+    def check(s: Formula, share: int) -> Proof:
+        left, right = s.lhs.coeff(s[gap]), sp.Integer(0) if delta is None else s.rhs.coeff(s[delta])
+        found = equal(left + right, share, f"the weighted Delta that {s.statement.id} leaves on the right")
+        if not found.true:
+            return found
         mean = _mean_inverse()
-        said = f"right less left of {statement.id} has {instance['share']} E[(C/||u_i||) Delta_i*], and {mean.reason}"
+        said = f"right less left of {s.statement.id} has {share} E[(C/||u_i||) Delta_i*], and {mean.reason}"
         return Outcome(mean.true, said, {"left": str(left), "right": str(right)})
 
-    share, name = (1, "left side") if delta is None else (2, "both sides")
-    return Check("algebra", f"{name} infinite where gradients have one direction", build, {"share": share})
+    return check

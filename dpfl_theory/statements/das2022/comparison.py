@@ -5,43 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
-from dpfl_theory.core.check_inputs import Experiment, Outcome, Values
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Experiment, Hypothesis, Sides, Source, Statement, Symbol, Values, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
-from dpfl_theory.statements.das2022._consistency import same_sides
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, step_experiment
-from dpfl_theory.statements.symbolic import all_equal, equal
-
-if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+from dpfl_theory.statements.das2022._runs import NORMALISE, experiment
+from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of
 
 _C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive", r"C_{\mathrm{low}}")
 
 
-def _shared(problem: Problem | None, values: Mapping[str, float]) -> str | None:
-    if problem is None or problem.constants.interpolates:
-        return None
-    return "some f_i is smaller elsewhere than at w*"
-
-
-SHARED = Hypothesis.custom(r"$f_i(w) \ge f_i(w^*)$ for all $i$ and $w$ (over-parameterisation)", _shared)
-
-
 # Section 3.1: C <= C_low.
-
-
-def _clow_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)})
 
 
 def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -66,20 +46,20 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return cases
 
 
-def _client_difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the difference at the shortest update")
+def _client_difference(s: Formula) -> Proof:
     """|C - min(||u||, C)| at the shortest update, ||u|| = C_low, against the entered right side: 0 where C = C_low/(1 +
     t), t where C = C_low + t, t > 0. A longer update never differs by more."""
-    s, t = symbols_of(statement), sp.Symbol("t", positive=True)
-    low, found = s.C_low, []
+    low, t, found = s.C_low, sp.Symbol("t", positive=True), []
     # C, and the length that clipping leaves, min(C_low, C).
     for C, sent, reported in (
         (low / (1 + t), low / (1 + t), "C below C_low"),
         (low, low, "C at C_low"),
         (low + t, low, "C above C_low"),
     ):
-        sides, exact = [total(statement, side).subs(s.C, C) for side in ("lhs", "rhs")], C - sent
-        found.append((sides[0].subs(s.E_difference, exact), sp.simplify(sides[1]), f"difference, {reported}"))
-    return all_equal(*found)
+        at = of(s.statement, C=C, E_difference=C - sent)
+        found.append((at.lhs, sp.simplify(at.rhs), f"difference, {reported}"))
+    return found
 
 
 def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -90,7 +70,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     """
     import numpy as np
 
-    found = step_experiment(statement, instance, "dp-normfedavg")
+    found = experiment(statement, instance, "dp-normfedavg")
     constants, reach = found.problem.constants, found.reach
     assert reach is not None
     assert constants.w_star is not None
@@ -105,6 +85,10 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     )
 
 
+_RUN = {
+    **{"curvature": ["1", "1/3"], "centres": ["0", "-2"], "eta": "1/10", "E": 3, "w_0": "40", "C_low": "3"},
+    "noise": ["1/7", "-2", "1/3", "5", "-1", "0", "2/9", "-3"],
+}
 CLOW: Statement = Statement(
     id="das2022.clow",
     kind="corollary",
@@ -112,29 +96,15 @@ CLOW: Statement = Statement(
     symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
     expectations=das.expected("E_difference"),
     hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
-    sides=_clow_sides,
-    checks=(
-        Check("algebra", "the difference at the shortest update", _client_difference),
-        *(
-            Check(
-                "exact",
-                f"two clients in one dimension, C = {ratio} C_low" if verdict == "holds" else "just outside C <= C_low",
-                _same_run,
-                {
-                    "curvature": ["1", "1/3"],
-                    "centres": ["0", "-2"],
-                    "eta": "1/10",
-                    "E": 3,
-                    "w_0": "40",
-                    "C_low": "3",
-                    "C/C_low": ratio,
-                    "noise": ["1/7", "-2", "1/3", "5", "-1", "0", "2/9", "-3"],
-                },
-                verdict,
-            )
-            for ratio, verdict in (("1", "holds"), ("1/2", "holds"), ("51/50", "not-applicable"))
+    sides=lambda s: Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)}),
+    checks=battery(
+        _client_difference,
+        (
+            Check("exact", f"two clients in one dimension, C = {ratio} C_low", _same_run, {**_RUN, "C/C_low": ratio})
+            for ratio in ("1", "1/2")
         ),
-        *(Check("monte-carlo", name, _clow_experiment, i) for name, i in corners.FAR.items()),
+        Check("exact", "just outside C <= C_low", _same_run, {**_RUN, "C/C_low": "51/50"}, "not-applicable"),
+        NORMALISE.by(_clow_experiment)("linear-part"),
     ),
 )
 
@@ -142,64 +112,60 @@ CLOW: Statement = Statement(
 # Section 4.1: the comparison of the two methods.
 
 
-def _weights_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap})
-
-
-def _methods_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap})
-
-
-_ONE_BOUND = "It decides the premise, that (4) and (5) have one right side; the claim is left to the runs."
-
-
-def _same_bound(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "(4) and (5) have one bound",
+    part="It decides the premise, that (4) and (5) have one right side; the claim is left to the runs.",
+)
+def _same_bound(_: Formula) -> Proof:
     """'Both equations have the same RHS': (4) and (5), as entered; and (5) with every weight 1 is (4)."""
-    four, five = symbols_of(eq4_and_5.EQ4), symbols_of(eq4_and_5.EQ5)
-    return same_sides(eq4_and_5.EQ5, {five.E_weighted_gap: four.E_gap}, eq4_and_5.EQ4, "with weights of 1")
+    four = of(eq4_and_5.EQ4)
+    five = of(eq4_and_5.EQ5, E_weighted_gap=four.E_gap)
+    return equal_sides(five, four, "of das2022.eq5 with weights of 1 against das2022.eq4")
 
 
-def _weights_of(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _weights_of(n: int) -> Check:
     """n clients with gaps f_i(w) - f_i(w*) >= 0 and ||u_i|| = GE/(1 + t_i), t_i >= 0, as G-Lipschitz f_i have: the
     right side less the left one is the mean of t_i times the gap, no term of which is negative."""
-    n, s = int(instance["n"]), symbols_of(statement)
-    gaps, more = (sp.symbols(f"{symbol}1:{n + 1}", nonnegative=True) for symbol in ("g", "t"))
-    lengths = [s.G * s.E / (1 + t) for t in more]
-    plain = sum(gaps) / sp.Integer(n)
-    weighted = sum(s.G * s.E / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
-    left, right = (total(statement, side) for side in ("lhs", "rhs"))
-    difference = right.subs(s.E_weighted_gap, weighted) - left.subs(s.E_gap, plain)
-    expected = sum(t * g for t, g in zip(more, gaps)) / sp.Integer(n)
-    return equal(difference, expected, f"(5)'s left side less (4)'s, {n} clients")
+
+    @algebra(f"weights of at least 1, {n} clients", n=n)
+    def check(s: Formula, n: int) -> Proof:
+        gaps, more = (sp.symbols(f"{symbol}1:{n + 1}", nonnegative=True) for symbol in ("g", "t"))
+        lengths = [s.G * s.E / (1 + t) for t in more]
+        plain = sum(gaps) / sp.Integer(n)
+        weighted = sum(s.G * s.E / u * g for u, g in zip(lengths, gaps)) / sp.Integer(n)
+        expected = sum(t * g for t, g in zip(more, gaps)) / sp.Integer(n)
+        difference = of(s.statement, E_weighted_gap=weighted, E_gap=plain).slack
+        return difference, expected, f"(5)'s left side less (4)'s, {n} clients"
+
+    return check
 
 
-def _both(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+def _both(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's runs of both methods, with the same noise."""
-    found = alpha_form_experiment(theorem4.A, instance, "dp-normfedavg")
-    return replace(found, rival=alpha_form_experiment(theorem4.A, instance, "dp-fedavg"))
+    found = experiment(theorem4.A, instance, "dp-normfedavg")
+    return replace(found, rival=experiment(theorem4.A, instance, "dp-fedavg"))
 
 
 def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorem 4's run of normalisation."""
-    return alpha_form_experiment(theorem4.B, instance, "dp-normfedavg")
+    return experiment(theorem4.B, instance, "dp-normfedavg")
 
 
 SECTION: Statement = Statement(
     id="das2022.section4.1",
     kind="corollary",
-    source=Source(
-        das.PAPER,
-        "Section 4.1, below (5); contribution (a) in Section 1; abstract",
-    ),
+    source=Source(das.PAPER, "Section 4.1, below (5); contribution (a) in Section 1; abstract"),
     symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
     expectations=das.expected("E_gap", "E_rival_gap"),
-    hypotheses=(*theorem4.ASSUMPTIONS, SHARED),
-    sides=_methods_sides,
-    checks=(
-        Check("algebra", "(4) and (5) have one bound", _same_bound, part=_ONE_BOUND),
-        *(Check("monte-carlo", name, _both, i) for name, i in corners.NORMALISATION_WINS.items()),
-        *(Check("monte-carlo", name, _both, i, "violated") for name, i in corners.CLIPPING_WINS.items()),
-        *checks("monte-carlo", _both, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
+    hypotheses=(*theorem4.ASSUMPTIONS, das.COMMON),
+    sides=lambda s: Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap}),
+    checks=battery(
+        _same_bound,
+        NORMALISE.by(_both, edges=True)(
+            "normalisation-wins",
+            violated="clipping-wins",
+            without={"two clients apart in one dimension": "the repaired form has it"},
+        ),
     ),
     expected="violated",
     uses=("das2022.eq4", "das2022.eq5"),
@@ -208,24 +174,12 @@ SECTION: Statement = Statement(
 WEIGHTS: Statement = Statement(
     id="das2022.section4.1.repaired",
     kind="corollary",
-    source=Source(
-        das.PAPER,
-        "Section 4.1, below (5)",
-    ),
+    source=Source(das.PAPER, "Section 4.1, below (5)"),
     symbols=SECTION.symbols,
     expectations=das.expected("E_gap", "E_weighted_gap"),
     hypotheses=SECTION.hypotheses,
-    sides=_weights_sides,
-    checks=(
-        *(Check("algebra", f"weights of at least 1, {n} clients", _weights_of, {"n": n}) for n in (1, 2, 4)),
-        *checks("monte-carlo", _same_iterates, corners.SAME_RUN),
-        *checks(
-            "monte-carlo",
-            _same_iterates,
-            {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ, **corners.APART},
-            "not-applicable",
-        ),
-    ),
+    sides=lambda s: Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap}),
+    checks=battery(map(_weights_of, (1, 2, 4)), NORMALISE.by(_same_iterates, edges=True)("same-run")),
 )
 
 STATEMENTS = (CLOW, SECTION, WEIGHTS)

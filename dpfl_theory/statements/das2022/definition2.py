@@ -5,35 +5,30 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
-from dpfl_theory.core.formula import evaluate_side, prescription_of, symbols_of, total
+from dpfl_theory.core import Outcome, Sides, Source, Statement, battery, checks
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
-from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 
-def _sides(s: Symbols) -> Sides:
-    return Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)})
-
-
-def _noise_energy(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the noise of Theorem 3 in terms of rho")
+def _noise_energy(s: Formula) -> Proof:
     """Theorem 3's variance sigma^2 = q K C^2 log(1/delta)/(n epsilon)^2 in each of d coordinates is K C^2 rho^2."""
-    s, other = symbols_of(statement), symbols_of(THEOREM3)
-    variance = prescription_of(THEOREM3)["noise_variance"]
-    rho = total(statement, "rhs") * s.rho / total(statement, "lhs")
-    return equal(s.d * variance, other.K * other.C**2 * rho**2, "d sigma^2 against K C^2 rho^2")
+    other, rho = of(THEOREM3), s.rhs * s.rho / s.lhs
+    variance = other.prescribed["noise_variance"]
+    return s.d * variance, other.K * other.C**2 * rho**2, "d sigma^2 against K C^2 rho^2"
 
 
-def _monotone(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("monotone in epsilon and delta")
+def _monotone(s: Formula) -> Proof:
     """'rho increases as epsilon and delta decrease': with l = log(1/delta), rho^2 = q d l/(n epsilon)^2."""
-    s = symbols_of(statement)
-    rho = total(statement, "rhs")
-    slope = -rho / (2 * s.delta * sp.log(1 / s.delta))
-    return all_equal(
-        (rho.diff(s.epsilon), -rho / s.epsilon, "d rho/d epsilon against -rho/epsilon < 0"),
-        (rho.diff(s.delta), slope, "d rho/d delta against -rho/(2 delta log(1/delta)) < 0"),
-    )
+    slope = -s.rhs / (2 * s.delta * sp.log(1 / s.delta))
+    return [
+        (s.rhs.diff(s.epsilon), -s.rhs / s.epsilon, "d rho/d epsilon against -rho/epsilon < 0"),
+        (s.rhs.diff(s.delta), slope, "d rho/d delta against -rho/(2 delta log(1/delta)) < 0"),
+    ]
 
 
 def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
@@ -52,21 +47,16 @@ def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     return Outcome(rho < 1, f"with q = {q:.4g}, rho = {rho:.4g}", {"q": q, "rho": rho})
 
 
-_FULL = {"sampling": "full", "noise": "average"}
-_SAMPLED = {"sampling": "poisson", "noise": "average"}
 _SETTINGS = {
-    "Appendix F": {"clients": 100, "cohort": 100, "rounds": 500, "dimension": 200, "epsilon": 5.0, "delta": 1e-6}
-    | _FULL,
-    # Appendix G does not print K: 200 rounds are taken.
-    "Appendix G, CIFAR-100, epsilon = 2": {
-        "clients": 5000,
-        "cohort": 1000,
-        "rounds": 200,
-        "dimension": 51300,
-        "epsilon": 2.0,
-        "delta": 1e-5,
+    f"rho < 1 in {name}": {
+        **{"clients": n, "cohort": r, "rounds": K, "dimension": d, "epsilon": epsilon, "delta": delta},
+        **{"sampling": sampling, "noise": "average"},
     }
-    | _SAMPLED,
+    for name, n, r, K, d, epsilon, delta, sampling in (
+        ("Appendix F", 100, 100, 500, 200, 5.0, 1e-6, "full"),
+        # Appendix G does not print K: 200 rounds are taken.
+        ("Appendix G, CIFAR-100, epsilon = 2", 5000, 1000, 200, 51300, 2.0, 1e-5, "poisson"),
+    )
 }
 
 DEFINITION2: Statement = Statement(
@@ -75,12 +65,8 @@ DEFINITION2: Statement = Statement(
     source=Source(das.PAPER, "Definition 2, Section 2", "1"),
     symbols=das.symbols("rho", "q", "d", "delta", "n", "epsilon"),
     relation="==",
-    sides=_sides,
-    checks=(
-        Check("algebra", "the noise of Theorem 3 in terms of rho", _noise_energy),
-        Check("algebra", "monotone in epsilon and delta", _monotone),
-        *(Check("algebra", f"rho < 1 in {name}", _below_one, instance) for name, instance in _SETTINGS.items()),
-    ),
+    sides=lambda s: Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)}),
+    checks=battery(_noise_energy, _monotone, checks("algebra", _below_one, _SETTINGS)),
     uses=("das2022.theorem3",),
 )
 

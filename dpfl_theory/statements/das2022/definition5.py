@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.check_inputs import GaussianClaim, Outcome
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
@@ -13,7 +13,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 _SENSITIVITY = Symbol("Delta_2", "l2 sensitivity of the query $h$", (1, -1), "positive", r"\Delta_2")
 _VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise", (2, -2), "positive", r"\sigma^2")
@@ -51,54 +51,67 @@ def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> Gaus
     return GaussianClaim(scale, tuple(instance["epsilon"]), tuple(instance["delta"]))
 
 
-def _growth(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+def _claim(name: str, epsilons: tuple[str, ...], deltas: tuple[str, ...], expected: str = "holds") -> Check:
+    return Check("privacy", name, definition5_claim, {"epsilon": list(epsilons), "delta": list(deltas)}, expected)
+
+
+@algebra("the true delta grows with epsilon")
+def _growth(own: Formula) -> Proof:
     """The left side with sigma = s Delta_2/epsilon: its slope in epsilon is e^epsilon (phi(a)/s - Phi(-a)), a =
     epsilon/(2s) + s.
 
     By Mills' ratio Phi(-a) < phi(a)/a <= phi(a)/s because a >= s, so the true delta grows with epsilon.
     """
-    own, s = symbols_of(statement), sp.Symbol("s", positive=True)
-    epsilon = own.epsilon
-    delta = total(statement, "lhs").subs(own.noise_variance, (s * own.Delta_2 / epsilon) ** 2)
+    epsilon, s = own.epsilon, sp.Symbol("s", positive=True)
+    delta = of(own.statement, noise_variance=(s * own.Delta_2 / epsilon) ** 2).lhs
     a = epsilon / (2 * s) + s
     density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
     claimed = sp.exp(epsilon) * (density / s - _phi_integral(-a))
-    return equal(sp.expand(sp.diff(delta, epsilon)), sp.expand(claimed), "the growth of the true delta in epsilon")
+    return sp.expand(sp.diff(delta, epsilon)), sp.expand(claimed), "the growth of the true delta in epsilon"
 
 
-def _mills(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "Mills' ratio",
+    part="It decides Mills' ratio, by which the true delta grows with epsilon; the other checks decide that delta.",
+)
+def _mills(_: Formula) -> Proof:
     """phi(a)/a - Phi(-a) has derivative -phi(a)/a^2 < 0 and tends to 0, so it is positive for a > 0 (Mills' ratio)."""
     a = sp.symbols("a", positive=True)
     density = sp.exp(-(a**2) / 2) / sp.sqrt(2 * sp.pi)
     gap = density / a - _phi_integral(-a)
     if sp.limit(gap, a, sp.oo) != 0:
         return Outcome(False, "phi(a)/a - Phi(-a) does not tend to 0")
-    return equal(sp.expand(sp.diff(gap, a)), -density / a**2, "the derivative of phi(a)/a - Phi(-a)")
+    return sp.expand(sp.diff(gap, a)), -density / a**2, "the derivative of phi(a)/a - Phi(-a)"
 
 
-def _tail(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """For epsilon up to the instance's and s from the instance's on, the true delta is below delta = 1.25 e^(-s^2/2).
+def _tail(name: str, epsilon: str, s: str) -> Check:
+    """For epsilon up to the given one and s from the given one on, the true delta is below delta = 1.25 e^(-s^2/2).
 
     With b = s - epsilon/(2s): delta_true < Phi(-b) < phi(b)/b, and phi(b) = phi(s) e^(epsilon/2 - epsilon^2/(8 s^2)) is
     at most phi(s) e^(epsilon/2). Hence delta_true/delta < e^(epsilon/2)/(1.25 sqrt(2 pi) b), which decreases in s.
     """
-    s, epsilon = sp.symbols("s epsilon", positive=True)
-    b = s - epsilon / (2 * s)
-    exponent = sp.simplify(b**2 / 2 - (s**2 / 2 - epsilon / 2 + epsilon**2 / (8 * s**2)))
-    slope = sp.simplify(sp.diff(b, s) - (1 + epsilon / (2 * s**2)))  # b grows with s
-    # delta = numerator e^(-s^2/2) inverts the prescribed s^2 = 2 log(numerator/delta);
-    # the right side is what is claimed.
-    own, prescribed = symbols_of(statement), prescription_of(statement)["noise_variance"]
-    numerator = sp.simplify(sp.exp(prescribed.subs({own.epsilon: 1, own.Delta_2: 1}) / 2) * own.delta)
-    ratio = sp.exp(epsilon / 2) / (numerator * sp.sqrt(2 * sp.pi) * b) / (total(statement) / own.delta)
-    point = {s: sp.Rational(instance["s"]), epsilon: sp.Rational(instance["epsilon"])}
-    at, positive = ratio.subs(point), bool(b.subs(point) > 0)
-    below = sp.N(numerator * sp.exp(-(point[s] ** 2) / 2), 6)
-    return Outcome(
-        exponent == 0 and slope == 0 and positive and bool(at < 1),
-        f"for epsilon <= {instance['epsilon']} and delta <= {below} the true delta is below {sp.N(at, 6)} delta",
-        {"ratio": str(sp.N(at, 20)), "delta": str(below)},
-    )
+
+    @algebra(name, epsilon=epsilon, s=s)
+    def check(own: Formula, epsilon: str, s: str) -> Proof:
+        z, e = sp.symbols("s epsilon", positive=True)
+        b = z - e / (2 * z)
+        exponent = sp.simplify(b**2 / 2 - (z**2 / 2 - e / 2 + e**2 / (8 * z**2)))
+        slope = sp.simplify(sp.diff(b, z) - (1 + e / (2 * z**2)))  # b grows with s
+        # delta = numerator e^(-s^2/2) inverts the prescribed s^2 = 2 log(numerator/delta);
+        # the right side is what is claimed.
+        unit = of(own.statement, epsilon=1, Delta_2=1).prescribed["noise_variance"]
+        numerator = sp.simplify(sp.exp(unit / 2) * own.delta)
+        ratio = sp.exp(e / 2) / (numerator * sp.sqrt(2 * sp.pi) * b) / (own.rhs / own.delta)
+        point = {z: sp.Rational(s), e: sp.Rational(epsilon)}
+        at, positive = ratio.subs(point), bool(b.subs(point) > 0)
+        below = sp.N(numerator * sp.exp(-(point[z] ** 2) / 2), 6)
+        return Outcome(
+            exponent == 0 and slope == 0 and positive and bool(at < 1),
+            f"for epsilon <= {epsilon} and delta <= {below} the true delta is below {sp.N(at, 6)} delta",
+            {"ratio": str(sp.N(at, 20)), "delta": str(below)},
+        )
+
+    return check
 
 
 def _phi_integral(x: Any) -> Any:
@@ -120,8 +133,6 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
 
 _SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
 
-_MILLS = "It decides Mills' ratio, by which the true delta grows with epsilon; the other checks decide that delta."
-
 DEFINITION5: Statement = Statement(
     id="das2022.definition5",
     kind="definition",
@@ -129,22 +140,11 @@ DEFINITION5: Statement = Statement(
     symbols=_SYMBOLS,
     sides=_sides,
     prescription=_prescription,
-    checks=(
-        Check("algebra", "the true delta grows with epsilon", _growth),
-        Check("algebra", "Mills' ratio", _mills, part=_MILLS),
-        Check(
-            "privacy",
-            "all epsilon and delta",
-            definition5_claim,
-            {"epsilon": list(logarithmic_grid(-3, 3, 10)), "delta": [*_DELTAS, *_TOP_DELTAS]},
-            "violated",
-        ),
-        Check(
-            "privacy",
-            "epsilon <= 5, delta = 1e-6 to 1e-5",
-            definition5_claim,
-            {"epsilon": ["0.5", "1", "2", "5"], "delta": ["1e-6", "1e-5"]},
-        ),
+    checks=battery(
+        _growth,
+        _mills,
+        _claim("all epsilon and delta", logarithmic_grid(-3, 3, 10), (*_DELTAS, *_TOP_DELTAS), "violated"),
+        _claim("epsilon <= 5, delta = 1e-6 to 1e-5", ("0.5", "1", "2", "5"), ("1e-6", "1e-5")),
     ),
     expected="violated",
 )
@@ -162,23 +162,13 @@ REPAIRED: Statement = Statement(
     ),
     sides=_sides,
     prescription=_prescription,
-    checks=(
-        Check("algebra", "the true delta grows with epsilon", _growth),
-        Check("algebra", "Mills' ratio", _mills, part=_MILLS),
-        Check("algebra", "tail of small delta", _tail, {"epsilon": "1", "s": "21/20"}),
-        Check("algebra", "tail of small delta, epsilon <= 3.78", _tail, {"epsilon": "189/50", "s": "7"}),
-        Check(
-            "privacy",
-            "0 < epsilon <= 1",
-            definition5_claim,
-            {"epsilon": list(logarithmic_grid(-3, 0, 10)), "delta": [*_DELTAS, *_TOP_DELTAS, "1"]},
-        ),
-        Check(
-            "privacy",
-            "beyond what is stated: epsilon <= 3.78",
-            definition5_claim,
-            {"epsilon": ["1", "2", "3", "3.5", "3.78"], "delta": [*_DELTAS, *_TOP_DELTAS, "1"]},
-        ),
+    checks=battery(
+        _growth,
+        _mills,
+        _tail("tail of small delta", epsilon="1", s="21/20"),
+        _tail("tail of small delta, epsilon <= 3.78", epsilon="189/50", s="7"),
+        _claim("0 < epsilon <= 1", logarithmic_grid(-3, 0, 10), (*_DELTAS, *_TOP_DELTAS, "1")),
+        _claim("beyond what is stated: epsilon <= 3.78", ("1", "2", "3", "3.5", "3.78"), (*_DELTAS, *_TOP_DELTAS, "1")),
     ),
     smoke=("beyond what is stated: epsilon <= 3.78",),
 )

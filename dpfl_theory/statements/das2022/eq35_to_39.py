@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols
-from dpfl_theory.core.formula import prescription_of, symbols_of, total
+from dpfl_theory.core import Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _independent as independent
-from dpfl_theory.statements.das2022 import _one_round as rounds
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
-from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
+from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import theorem6
-from dpfl_theory.statements.das2022._consistency import same_sides
-from dpfl_theory.statements.das2022._experiments import alpha_form_experiment, general_experiment, runs, step_experiment
+from dpfl_theory.statements.das2022._runs import CLIP
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ34
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of, special_form
 
 _WHERE = "Appendix C.1, proof of Theorem 6"
 
@@ -74,46 +68,33 @@ def _eq39_sides(s: Symbols) -> Sides:
     )
 
 
-def from_eq34(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "(34) in (13)",
+    part="It decides that the bound is (13) with (34); the other checks decide whether (13) holds for the cohorts.",
+)
+def _in_13(s: Formula) -> Proof:
     """(13) with (34) for the mean of A_i: ||w_k - w*||^2 + (34) + eta^2 d sigma^2, d sigma^2 = K C^2 rho^2."""
-    s = symbols_of(statement)
     noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
-    bound = s.distance**2 + total(EQ34, "rhs") + noise - s.next_distance**2
-    return equal(bound, total(statement, "rhs") - total(statement, "lhs"), "(34) in (13) against (35)")
+    return s.distance**2 + of(EQ34).rhs + noise - s.next_distance**2, s.slack, "(34) in (13) against (35)"
 
 
-def _summed(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("(34) over the rounds")
+def _summed(s: Formula) -> Proof:
     """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
     eta E K, it is (36)."""
-    s = symbols_of(statement)
-    noise = s.eta**2 * s.K * (s.C_hat * s.E) ** 2 * das.expanded_rho(s) ** 2
-    per_round = total(EQ34, "rhs") + noise
-    mine = (s.D**2 / s.K + per_round) / (s.eta * s.E)
-    return equal(mine, total(statement, "rhs") - total(statement, "lhs"), "(34) summed over the rounds against (36)")
+    mine = das.summed(s, of(EQ34).rhs, s.eta, das.expanded_rho(s))
+    return mine, s.slack, "(34) summed over the rounds against (36)"
 
 
-def _step_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(36) at the prescribed eta is (37)."""
-    at = {symbols_of(EQ36).eta: prescription_of(statement)["eta"]}
-    return same_sides(EQ36, at, statement, "at the prescribed eta")
-
-
-def _theorem6(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(37) is the first display of Theorem 6 with rho written out."""
-    at = {symbols_of(theorem6.GENERAL).rho: das.expanded_rho(symbols_of(statement))}
-    return same_sides(theorem6.GENERAL, at, statement, "with rho written out")
-
-
-def _rounds_substituted(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-    """(38), which is (37), at the prescribed K is (39)."""
-    at = {symbols_of(EQ37).K: prescription_of(statement)["K"]}
-    return same_sides(EQ37, at, statement, "at the prescribed K")
-
-
-def _three_halves(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "the brace 3/2",
+    part="It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above "
+    "it.",
+)
+def _three_halves(_: Formula) -> Proof:
     """With x = E rho/alpha <= 1/2, x(1 + x) <= (3/2) x, equal at x = 1/2: the brace under (39)."""
     x = sp.Symbol("x", positive=True)
-    return equal(sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)")
+    return sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)"
 
 
 _SYMBOLS = das.symbols("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
@@ -124,16 +105,8 @@ _DISTANCE = Symbol("distance", r"$\|w_k - w^*\|$", (0, 1), "nonnegative", r"\|w_
 _NEXT = Symbol(
     "next_distance", r"$(E\|w_{k+1} - w^*\|^2)^{1/2}$", (0, 1), "nonnegative", r"\mathbb{E}^{1/2}[\|w_{k+1} - w^*\|^2]"
 )
-_BRACE = "It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above it."
-_OUTSIDE_GENERAL = {**corners.OUTSIDE_ROUNDS, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
-_OUTSIDE_ALPHA = {**corners.OUTSIDE_PHASE, **corners.OUTSIDE_COHORT, **corners.OUTSIDE_THRESHOLD}
-
-_IN_13 = Check(
-    "algebra",
-    "(34) in (13)",
-    from_eq34,
-    part="It decides that the bound is (13) with (34); the other checks decide whether (13) holds for the cohorts.",
-)
+_MANY = "40 clients in 200 dimensions, {}"
+_SLOW = "it takes seconds, and the six-dimensional quadratics show the same"
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
 )
@@ -145,31 +118,17 @@ EQ35: Statement = Statement(
     expectations=_EXPECTATIONS,
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
-    checks=(
-        _IN_13,
-        Check(
-            "exact",
-            "200 equal clients, independent r = 1",
-            exact.equal_clients,
-            {**exact.EQUAL, "E": [4, 8, 20], "sampling": "independent"},
-            "violated",
+    checks=battery(
+        _in_13,
+        exact.same_clients("200 equal clients, independent r = 1", "independent", [4, 8, 20], "violated"),
+        exact.same_clients("200 equal clients, all of them", "independent", [1, 4, 8, 20], r="200"),
+        exact.same_clients(
+            "200 equal clients, all of them, with noise", "independent", [1, 4, 8, 20], r="200", rho="9/10", K=5
         ),
-        Check(
-            "exact",
-            "200 equal clients, all of them",
-            exact.equal_clients,
-            {**exact.EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent"},
-        ),
-        Check(
-            "exact",
-            "200 equal clients, all of them, with noise",
-            exact.equal_clients,
-            {**exact.EQUAL, "E": [1, 4, 8, 20], "r": "200", "sampling": "independent", "rho": "9/10", "K": 5},
-        ),
-        *rounds.outside("1/2", 1, "independent"),
-        *rounds.checks("dp-fedavg", ("independent",)),
-        *rounds.SHORT_PHASES,
-        *rounds.near_threshold("independent"),
+        worst.round_outside("1/2", 1, "independent"),
+        worst.round_checks("dp-fedavg", ("independent",)),
+        worst.SHORT_PHASES,
+        worst.near_threshold("independent"),
     ),
     expected="violated",
     uses=("das2022.eq34", "das2022.eq12"),
@@ -183,31 +142,22 @@ _SHORT = Hypothesis(
 
 EQ35_REPAIRED: Statement = replace(
     EQ35,
+    expected="holds",
     id="das2022.eq35.repaired",
     source=Source(das.PAPER, _WHERE, "35"),
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
-    checks=(
-        _IN_13,
-        *independent.checks("6/25", False),
+    checks=battery(
+        _in_13,
+        independent.checks("6/25", False),
         independent.checks("3/10", False, 2)[-1],
-        *rounds.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
-        *rounds.outside("6/25", 1, "independent"),
-        *rounds.outside("3/10", 3, "independent"),
-        Check(
-            "exact",
-            "200 equal clients, independent r = 1",
-            exact.equal_clients,
-            {**exact.EQUAL, "eta": "6/25", "E": [1], "sampling": "independent"},
-        ),
-        Check(
-            "exact",
-            "just outside r >= 1",
-            exact.equal_clients,
-            {**exact.EQUAL, "eta": "6/25", "E": [1], "sampling": "independent", "stated": {"r": "99/100"}},
-            "not-applicable",
+        worst.groups("two hundred", 100, ((1, "6/25"), (3, "1/10"))),
+        worst.round_outside("6/25", 1, "independent"),
+        worst.round_outside("3/10", 3, "independent"),
+        exact.same_clients("200 equal clients, independent r = 1", "independent", [1], eta="6/25"),
+        exact.same_clients(
+            "just outside r >= 1", "independent", [1], "not-applicable", eta="6/25", stated={"r": "99/100"}
         ),
     ),
-    expected="holds",
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
@@ -219,12 +169,11 @@ EQ36: Statement = Statement(
     expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
-    checks=(
-        Check("algebra", "(34) over the rounds", _summed),
-        *rounds.checks("dp-fedavg", ("fixed",)),
-        *rounds.outside("1/2", 1, "fixed"),
-        *runs("dp-fedavg", steps.RECURSION, experiment=step_experiment),
-        *runs("dp-fedavg", {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_COHORT}, "not-applicable", step_experiment),
+    checks=battery(
+        _summed,
+        worst.round_checks("dp-fedavg", ("fixed",)),
+        worst.round_outside("1/2", 1, "fixed"),
+        CLIP("recursion clipped"),
     ),
     uses=("das2022.eq35",),
 )
@@ -238,11 +187,10 @@ EQ37: Statement = Statement(
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
-    checks=(
-        Check("algebra", "(36) at the prescribed eta", _step_substituted),
-        Check("algebra", "is Theorem 6's first display", _theorem6),
-        *runs("dp-fedavg", steps.SUBSTITUTED, experiment=general_experiment),
-        *runs("dp-fedavg", _OUTSIDE_GENERAL, "not-applicable", general_experiment),
+    checks=battery(
+        special_form("(36) at the prescribed eta", EQ36, "at the prescribed eta", eta=lambda s: s.prescribed["eta"]),
+        special_form("is Theorem 6's first display", theorem6.GENERAL, "with rho written out", rho=das.expanded_rho),
+        CLIP("clip long-phase clipped", without={_MANY.format("1 of 40, eta L = 0.1"): _SLOW}),
     ),
     uses=("das2022.eq36",),
 )
@@ -256,11 +204,10 @@ EQ39: Statement = Statement(
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),
-    checks=(
-        Check("algebra", "(37) at the prescribed K", _rounds_substituted),
-        Check("algebra", "the brace 3/2", _three_halves, part=_BRACE),
-        *runs("dp-fedavg", steps.SUBSTITUTED_ALPHA, experiment=alpha_form_experiment),
-        *runs("dp-fedavg", _OUTSIDE_ALPHA, "not-applicable", alpha_form_experiment),
+    checks=battery(
+        special_form("(37) at the prescribed K", EQ37, "at the prescribed K", K=lambda s: s.prescribed["K"]),
+        _three_halves,
+        CLIP("alpha-clip alpha-tight", without={_MANY.format("independent r = 10"): _SLOW}),
     ),
     uses=("das2022.eq37",),
 )

@@ -5,30 +5,19 @@ A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
-from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _instances as instances
-from dpfl_theory.statements.das2022 import _step_instances as steps
-from dpfl_theory.statements.das2022 import _step_performance as worst
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._consistency import same_sides
-from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022 import _worst_cases as worst
+from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
-from dpfl_theory.statements.local_phase import grid
-from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of, special_form
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
-
-
-def _runs(found: Mapping[str, instances.Instance], verdict: str = "holds") -> tuple[Check, ...]:
-    return runs("dp-normfedavg", found, verdict, step_experiment)
 
 
 def _clipped(s: Symbols) -> Any:
@@ -46,10 +35,6 @@ def _lengthened(s: Symbols, spread: Any) -> dict[str, Any]:
     }
 
 
-def _eq41_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)})
-
-
 def _eq45_sides(s: Symbols) -> Sides:
     spread = s.eta**2 * s.C_hat**2 * s.E**2 * s.E_unclipped_share
     return Sides(lhs={"progress": s.normalised_progress}, rhs=_lengthened(s, spread))
@@ -64,43 +49,33 @@ def _eq46_sides(s: Symbols) -> Sides:
 
 
 def _as_clipped(clipped: Statement) -> Check:
-    """A check that the bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
-
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = symbols_of(statement)
-        return same_sides(clipped, {symbols_of(clipped).C: s.C_hat * s.E}, statement, "with C = C_hat E")
-
-    return Check("algebra", f"is {clipped.id} with C = C_hat E", build)
+    """The bound is the clipped client's with C = C_hat E: norm(u, C) = clip(u, C) where ||u|| > C."""
+    return special_form(f"is {clipped.id} with C = C_hat E", clipped, "with C = C_hat E", C=lambda s: s.C_hat * s.E)
 
 
-def _from_eq42(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("(44) in (42)")
+def _from_eq42(s: Formula) -> Proof:
     """(42), A_i = -2 eta z_i B_i + eta^2 C^2, with the least B_i of (44), which is (31), is (45)."""
-    s, own = symbols_of(statement), symbols_of(EQ31)
-    weighted = {own.E_gap: s.E_unclipped_weighted_gap, own.Delta: s.E_unclipped_weighted_Delta}
-    least = total(EQ31, "lhs").subs(weighted)
+    least = of(EQ31, E_gap=s.E_unclipped_weighted_gap, Delta=s.E_unclipped_weighted_Delta).lhs
     line42 = -2 * s.eta * least + s.eta**2 * (s.C_hat * s.E) ** 2 * s.E_unclipped_share
-    return equal(line42, total(statement, "rhs"), "(42) with (44) in it against (45)")
+    return line42, s.rhs, "(42) with (44) in it against (45)"
 
 
-def _update_of_length_c(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("at ||u_i|| = C not above (32)")
+def _update_of_length_c(s: Formula) -> Proof:
     """Where ||u_i|| = C every weight is 1, and (45) less (32) is eta^2 (C^2 - 2 L E^2 (f_i(w_k) - f_i^*)), not positive
     by Lemma 9."""
-    s, clipped = symbols_of(statement), symbols_of(EQ32)
+    clipped = of(EQ32)
     gap, delta = clipped.E_unclipped_gap, clipped.E_unclipped_Delta
-    at = {s.E_unclipped_weighted_gap: gap, s.E_unclipped_weighted_Delta: delta, s.E_unclipped_share: 1}
-    difference = total(statement, "rhs").subs(at) - total(EQ32, "rhs")
+    mine = of(s.statement, E_unclipped_weighted_gap=gap, E_unclipped_weighted_Delta=delta, E_unclipped_share=1)
     square = (s.C_hat * s.E) ** 2 - 2 * s.L * s.E**2 * (gap + delta)
-    return equal(difference, s.eta**2 * square, "(45) less (32) at ||u_i|| = C")
+    return mine.rhs - clipped.rhs, s.eta**2 * square, "(45) less (32) at ||u_i|| = C"
 
 
-def _two_lines(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the two cases together")
+def _two_lines(s: Formula) -> Proof:
     """(46)'s terms are those of (41) and (45), side by side."""
-    return all_equal(
-        *(
-            (total(EQ41, side) + total(EQ45, side), total(statement, side), f"{side} of (41) and (45) against (46)")
-            for side in ("lhs", "rhs")
-        )
-    )
+    return equal_sides(of(EQ41) + of(EQ45), s, "of (41) and (45) against (46)")
 
 
 _SYMBOLS = das.symbols("eta", "L", "E", "C_hat")
@@ -109,38 +84,24 @@ _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 EQ41: Statement = Statement(
     id="das2022.eq41",
     kind="step",
-    source=Source(
-        das.PAPER,
-        f"{_WHERE}, case 1",
-        "41",
-    ),
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
     symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
     expectations=das.of_client("clipped_progress", "E_clipped_length"),
     hypotheses=(*_HALF, das.THRESHOLD),
-    sides=_eq41_sides,
-    checks=(
-        _as_clipped(EQ22),
-        *worst.checks(worst.clipped, ("1/2", "1/4", "1/16")),
-        *_runs(steps.CLIPPED_STEP),
-        *_runs({**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
-    ),
+    sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
+    checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
     uses=("das2022.eq22",),
 )
 
 EQ41_SHARPENED: Statement = replace(
     EQ41,
     id="das2022.eq41.sharpened",
-    source=Source(
-        das.PAPER,
-        f"{_WHERE}, case 1",
-        "41",
-    ),
+    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
     hypotheses=EQ22_SHARPENED.hypotheses,
-    checks=(
+    checks=battery(
         _as_clipped(EQ22_SHARPENED),
-        *worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
-        *_runs(steps.SMALLER_THRESHOLD),
-        *_runs({**corners.OUTSIDE_SMALLER, **corners.OUTSIDE_SMOOTH}, "not-applicable"),
+        worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
+        NORMALISE("clipped-step smaller-threshold"),
     ),
     uses=("das2022.eq22.sharpened",),
 )
@@ -148,28 +109,22 @@ EQ41_SHARPENED: Statement = replace(
 EQ45: Statement = Statement(
     id="das2022.eq45",
     kind="step",
-    source=Source(
-        das.PAPER,
-        f"{_WHERE}, case 2",
-        "45",
-    ),
+    source=Source(das.PAPER, f"{_WHERE}, case 2", "45"),
     symbols=_SYMBOLS,
     expectations=das.of_client(
         "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
     ),
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
     sides=_eq45_sides,
-    checks=(
-        Check("algebra", "(44) in (42)", _from_eq42),
-        Check("algebra", "at ||u_i|| = C not above (32)", _update_of_length_c),
-        *worst.checks(worst.lengthened, ("1", "1/2", "1/8", "1/64")),
-        *_runs(steps.NORMALISED_STEP),
-        *_runs({**corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}, "not-applicable"),
+    checks=battery(
+        _from_eq42,
+        _update_of_length_c,
+        worst.checks(worst.lengthened, ("1", "1/2", "1/8", "1/64")),
+        NORMALISE("norm-step"),
     ),
     uses=("das2022.eq31",),
 )
 
-_OUTSIDE_46 = {**corners.OUTSIDE_THRESHOLD, **corners.OUTSIDE_SMOOTH, **corners.OUTSIDE_FINITE}
 EQ46: Statement = Statement(
     id="das2022.eq46",
     kind="step",
@@ -185,16 +140,11 @@ EQ46: Statement = Statement(
     ),
     hypotheses=(*_HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
-    checks=(
-        Check("algebra", "the two cases together", _two_lines),
-        *(
-            Check("worst-case", f"{case}, {name}", build, instance)
-            for case, build in (("shortened", worst.clipped), ("lengthened", worst.lengthened))
-            for name, instance in grid(**{"E": (2, 4), "eta L": ("1/2", "1/5"), "L": ("1",)}).items()
-        ),
-        *worst.outside(worst.lengthened, "1/2"),
-        *_runs(_OUTSIDE_46, "not-applicable"),
-        *_runs(steps.NORMALISED_STEP),
+    checks=battery(
+        _two_lines,
+        worst.cases(shortened=worst.clipped, lengthened=worst.lengthened),
+        worst.outside(worst.lengthened, "1/2"),
+        NORMALISE("norm-step"),
     ),
     uses=("das2022.eq41", "das2022.eq45"),
 )

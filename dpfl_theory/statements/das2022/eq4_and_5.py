@@ -7,17 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
-from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem4
-from dpfl_theory.statements.das2022._consistency import agreeing_prescriptions, limit
-from dpfl_theory.statements.das2022._experiments import runs
+from dpfl_theory.statements.das2022._runs import CLIP, NORMALISE
 from dpfl_theory.statements.das2022._weights import diverging
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.instances import Runs
+from dpfl_theory.statements.relations import Formula, Proof, algebra, in_the_limit, limit, of, prescribes_as
 
 
 def _prescription(s: Symbols, printed: bool) -> Mapping[str, Any]:
@@ -39,15 +35,12 @@ def _bound_with_printed_rounds(finite: Statement) -> Check:
     """With Section 4.1's K, Theorem 4 holds with gamma/E in place of gamma: does its limit still give the printed
     bound?"""
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = symbols_of(finite)
-        swapped = {s.gamma: s.gamma / s.E}
-        left, right = (sp.limit(total(finite, side).subs(swapped), s.alpha, sp.oo) for side in ("lhs", "rhs"))
-        printed = [total(statement, side) for side in ("lhs", "rhs")]
-        message = f"the limit of {finite.id} with Section 4.1's K against {statement.id}"
-        return equal(left * printed[1], right * printed[0], message)
+    @algebra("bound for Section 4.1's own K", expected="violated")
+    def check(s: Formula) -> Proof:
+        swapped = of(finite, gamma=s.gamma / s.E)
+        return in_the_limit(swapped, "alpha", s.statement, f"the limit of {finite.id} with Section 4.1's K")
 
-    return Check("algebra", "bound for Section 4.1's own K", build, expected="violated")
+    return check
 
 
 def _emptiness(expectation: str) -> tuple[Check, ...]:
@@ -56,15 +49,11 @@ def _emptiness(expectation: str) -> tuple[Check, ...]:
 
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
+_APART = {"two clients apart in one dimension": "the repaired form has it"}
 
 
 def _printed(
-    id_: str,
-    equation: str,
-    expectation: str,
-    algorithm: str,
-    finite: Statement,
-    smoke: tuple[str, ...] = (),
+    id_: str, equation: str, expectation: str, runs: Runs, finite: Statement, smoke: tuple[str, ...] = ()
 ) -> Statement:
     return Statement(
         id=id_,
@@ -75,14 +64,12 @@ def _printed(
         hypotheses=finite.hypotheses,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=True),
-        checks=(
-            limit(finite),
-            agreeing_prescriptions(finite, lambda s: {}, "nothing replaced", expected="violated"),
+        checks=battery(
+            limit(finite, "alpha"),
+            prescribes_as(finite, "nothing replaced", expected="violated"),
             _bound_with_printed_rounds(finite),
-            *_emptiness(expectation),
-            *runs(algorithm, instances.ASYMPTOTIC),
-            *runs(algorithm, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-            *runs(algorithm, instances.ASYMPTOTIC_E, "violated"),
+            _emptiness(expectation),
+            runs("limit", violated="limit-E", without=_APART if "weighted" in expectation else None),
         ),
         smoke=smoke,
         expected="violated",
@@ -90,45 +77,29 @@ def _printed(
     )
 
 
-def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, algorithm: str) -> Statement:
+def _repaired(printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
     return replace(
         printed,
-        id=id_,
+        expected="holds",
+        id=f"{printed.id}.repaired",
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=False),
-        checks=(
-            limit(finite),
-            agreeing_prescriptions(finite, lambda s: {}, "nothing replaced"),
-            *_emptiness(expectation),
-            *runs(algorithm, {**instances.ASYMPTOTIC, **instances.ASYMPTOTIC_E_REPAIRED}),
-            *runs(algorithm, corners.ASYMPTOTIC_INDEPENDENT),
-            *runs(algorithm, {**corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"),
-            *runs(algorithm, corners.APART if algorithm == "dp-normfedavg" else {}, "not-applicable"),
+        checks=battery(
+            limit(finite, "alpha"),
+            prescribes_as(finite, "nothing replaced"),
+            _emptiness(expectation),
+            runs("limit limit-E-rounds limit-independent"),
         ),
-        expected="holds",
         uses=(finite.id,),
     )
 
 
-EQ4 = _printed(
-    "das2022.eq4",
-    "4",
-    "E_gap",
-    "dp-fedavg",
-    theorem4.A,
-    smoke=("nearly linear objective, E = 2",),
-)
-EQ5 = _printed(
-    "das2022.eq5",
-    "5",
-    "E_weighted_gap",
-    "dp-normfedavg",
-    theorem4.B,
-)
+EQ4 = _printed("das2022.eq4", "4", "E_gap", CLIP, theorem4.A, smoke=("nearly linear objective, E = 2",))
+EQ5 = _printed("das2022.eq5", "5", "E_weighted_gap", NORMALISE, theorem4.B)
 
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", "dp-fedavg"),
-    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", "dp-normfedavg"),
+    _repaired(EQ4, theorem4.A, "E_gap", CLIP),
+    _repaired(EQ5, theorem4.B_REPAIRED, "E_weighted_gap", NORMALISE),
 )

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, WorstCase
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Values, WorstCase, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 _SLOPE = Symbol("slope", r"$\|\nabla h(x)\|$", (1, -1), "nonnegative", r"\|\nabla h(x)\|")
 _HEIGHT = Symbol("height", "$h(x) - h^*$", (1, 0), "nonnegative", r"(h(x) - h^*)")
@@ -44,28 +44,18 @@ def _fact1_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     ]
 
 
-def _fact1_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height})
-
-
-def _fact1_descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("from one gradient step")
+def _fact1_descent(s: Formula) -> Proof:
     """h* <= h(x - g/L) <= h(x) - ||g||^2/(2L): with h(x) - h* = ||g||^2/(2L) + t, t >= 0, right less left is 2 L t."""
-    s, t = symbols_of(statement), sp.Symbol("t", nonnegative=True)
-    right_less_left = total(statement, "rhs") - total(statement, "lhs")
-    least = s.slope**2 / (2 * s.L)
-    return equal(right_less_left.subs(s.height, least + t), 2 * s.L * t, "Fact 1, right less left")
+    t = sp.Symbol("t", nonnegative=True)
+    return of(s.statement, height=s.slope**2 / (2 * s.L) + t).slack, 2 * s.L * t, "Fact 1, right less left"
 
 
-def _fact1_softer_quadratic(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("quadratics of any curvature up to L")
+def _fact1_softer_quadratic(s: Formula) -> Proof:
     """h(x) = a x^2/2 with 0 < a <= L: right less left is (L - a) a x^2, which is 0 at a = L."""
-    s = symbols_of(statement)
     a, x = sp.symbols("a x", positive=True)
-    right_less_left = total(statement, "rhs") - total(statement, "lhs")
-    return equal(
-        right_less_left.subs({s.slope: a * x, s.height: a * x**2 / 2}),
-        (s.L - a) * a * x**2,
-        "Fact 1 on a x^2/2",
-    )
+    return of(s.statement, slope=a * x, height=a * x**2 / 2).slack, (s.L - a) * a * x**2, "Fact 1 on a x^2/2"
 
 
 FACT1 = Statement(
@@ -74,46 +64,39 @@ FACT1 = Statement(
     source=Source(das.PAPER, "Fact 1, Appendix E"),
     symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS,),
-    sides=_fact1_sides,
-    checks=(
-        Check("algebra", "from one gradient step", _fact1_descent),
-        Check("algebra", "quadratics of any curvature up to L", _fact1_softer_quadratic),
+    sides=lambda s: Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height}),
+    checks=battery(
+        _fact1_descent,
+        _fact1_softer_quadratic,
         Check("exact", "equality on a quadratic", _fact1_quadratic, {"L": "3", "x": ["-2", "1/7", "5"]}),
-        *(
-            Check("worst-case", name, smooth_function, instance)
-            for name, instance in (
-                *grid(**{"class": CLASSES, "L": ("1",)}).items(),
-                ("non-convex, L = 1/8", {"class": "non-convex", "L": "1/8"}),
-            )
-        ),
+        checks("worst-case", smooth_function, grid(**{"class": CLASSES, "L": ("1",)})),
+        Check("worst-case", "non-convex, L = 1/8", smooth_function, {"class": "non-convex", "L": "1/8"}),
     ),
     smoke=("equality on a quadratic",),
 )
 
 
-def _sum_of_squares(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _sum_of_squares(p: int) -> Check:
     """p sum y_i^2 - (sum y_i)^2 = sum over pairs of (y_i - y_j)^2, coordinate by coordinate."""
-    from itertools import combinations
 
-    p, s = int(instance["p"]), symbols_of(statement)
-    y = sp.symbols(f"y1:{p + 1}", real=True)
-    at = {s.p: p, s.sum_of_squared_norms: sum(v**2 for v in y), s.norm_of_sum: sum(y)}
-    left = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
-    right = sum((a - b) ** 2 for a, b in combinations(y, 2))
-    return equal(
-        sp.expand(left),
-        sp.expand(right),
-        f"the slack of Fact 2 for p = {p} against the squared differences of all pairs",
-    )
+    @algebra(f"sum of squares, p = {p}", p=p)
+    def check(s: Formula, p: int) -> Proof:
+        y = sp.symbols(f"y1:{p + 1}", real=True)
+        slack = of(s.statement, p=p, sum_of_squared_norms=sum(v**2 for v in y), norm_of_sum=sum(y)).slack
+        right = sum((a - b) ** 2 for a, b in combinations(y, 2))
+        label = f"the slack of Fact 2 for p = {p} against the squared differences of all pairs"
+        return sp.expand(slack), sp.expand(right), label
+
+    return check
 
 
-def _every_count(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("every p")
+def _every_count(s: Formula) -> Proof:
     """With J the p x p matrix of ones, J^2 = p J, so p I - J = (p I - J)^T (p I - J)/p is semidefinite, for every p."""
-    s, J = symbols_of(statement), sp.Symbol("J")
-    p, at = s.p, {s.sum_of_squared_norms: 1, s.norm_of_sum: sp.sqrt(J)}  # y^T I y and y^T J y
-    entered = (total(statement, "rhs") - total(statement, "lhs")).subs(at)
+    p, J = s.p, sp.Symbol("J")
+    entered = of(s.statement, sum_of_squared_norms=1, norm_of_sum=sp.sqrt(J)).slack  # y^T I y and y^T J y
     square = sp.rem(sp.expand((p - J) ** 2), J**2 - p * J, J)  # polynomials in J and the identity, where J^2 = p J
-    return equal(square / p, entered, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)")
+    return square / p, entered, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)"
 
 
 def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -144,20 +127,16 @@ def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, f"||y_1 + ... + y_{p}||^2 against the squares")
 
 
-def _fact2_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms})
-
-
 FACT2 = Statement(
     id="das2022.fact2",
     kind="fact",
     source=Source(das.PAPER, "Fact 2, Appendix E"),
     symbols=(_SUM, _COUNT, _NORMS),
-    sides=_fact2_sides,
-    checks=(
-        Check("algebra", "every p", _every_count),
-        *(Check("algebra", f"sum of squares, p = {p}", _sum_of_squares, {"p": p}) for p in (2, 3, 4, 5)),
-        *(Check("worst-case", f"p = {p}", any_vectors, {"p": p}) for p in (2, 3, 7)),
+    sides=lambda s: Sides(lhs={"sum": s.norm_of_sum**2}, rhs={"squares": s.p * s.sum_of_squared_norms}),
+    checks=battery(
+        _every_count,
+        map(_sum_of_squares, (2, 3, 4, 5)),
+        checks("worst-case", any_vectors, {f"p = {p}": {"p": p} for p in (2, 3, 7)}),
         Check("exact", "equal and drawn vectors", drawn_vectors, {"p": [2, 3, 4, 5, 12], "seed": 1}),
     ),
 )

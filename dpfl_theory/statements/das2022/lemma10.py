@@ -7,15 +7,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values, WorstCase, checks
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, Values, WorstCase, battery, checks
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _step_instances as steps
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
-from dpfl_theory.statements.das2022._experiments import runs, step_experiment
+from dpfl_theory.statements.das2022._runs import CLIP
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, step_size
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 
 def one_step(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -84,24 +81,19 @@ def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]
     ]
 
 
-def _cocoercivity(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("equivalent to co-coercivity")
+def _cocoercivity(s: Formula) -> Proof:
     """The bound's slack is (2/eta) times the slack of co-coercivity between the two iterates, for every eta > 0."""
-    s, inner = symbols_of(statement), sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
-    eta, L, change = s.eta, s.L, s.gradient_change
-    slack = (total(statement, "rhs") - total(statement, "lhs")).subs(
-        s.gradient_next, s.gradient_now + 2 * inner + change
-    )
+    eta, L, change, inner = s.eta, s.L, s.gradient_change, sp.Symbol("inner", real=True)  # <g_0, g_1 - g_0>
+    slack = of(s.statement, gradient_next=s.gradient_now + 2 * inner + change).slack
     cocoercive = -eta * inner - change / L  # <g_1 - g_0, w_1 - w_0> - ||g_1 - g_0||^2/L >= 0
-    return equal(slack, 2 / eta * cocoercive, "the slack of Lemma 10 against that of co-coercivity")
+    return slack, 2 / eta * cocoercive, "the slack of Lemma 10 against that of co-coercivity"
 
 
 def _lemma10_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"next gradient": s.gradient_next},
-        rhs={
-            "gradient": s.gradient_now,
-            "change": -(2 / (s.eta * s.L) - 1) * s.gradient_change,
-        },
+        rhs={"gradient": s.gradient_now, "change": -(2 / (s.eta * s.L) - 1) * s.gradient_change},
     )
 
 
@@ -118,12 +110,11 @@ LEMMA10: Statement = Statement(
     expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     hypotheses=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
-    checks=(
-        Check("algebra", "equivalent to co-coercivity", _cocoercivity),
+    checks=battery(
+        _cocoercivity,
         Check("exact", "equality on a quadratic", _convex_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}),
-        *checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
-        *runs("dp-fedavg", steps.SLACK_STEP, experiment=step_experiment),
-        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        checks("worst-case", _convex, grid(**{"class": ("convex",), "eta L": _PRODUCTS, "L": ("1",)})),
+        CLIP("slack-step"),
     ),
 )
 
@@ -132,15 +123,14 @@ SMOOTH_ALONE: Statement = replace(
     id="das2022.lemma10.smooth-alone",
     reading_of="das2022.lemma10",
     hypotheses=(das.SMOOTH,),
-    checks=(
+    checks=battery(
         Check("exact", "concave quadratic", concave_quadratic, {"L": "1", "eta L": list(_PRODUCTS)}, "violated"),
         Check("exact", "non-convex with a minimum", smooth_well, {"eta L": list(_PRODUCTS)}, "violated"),
-        *(
+        (
             Check("worst-case", name, one_step, i, "violated" if i["class"] == "non-convex" else "holds")
             for name, i in grid(**{"class": CLASSES, "eta L": _PRODUCTS, "L": ("1",)}).items()
         ),
-        *runs("dp-fedavg", steps.SLACK_STEP, experiment=step_experiment),
-        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        CLIP("slack-step"),
     ),
     smoke=("non-convex, eta L = 1",),
     expected="violated",

@@ -8,15 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, WorstCase, checks
-from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, WorstCase, battery, checks
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
-from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.das2022._step_performance import outside
+from dpfl_theory.statements.das2022._runs import CLIP
+from dpfl_theory.statements.das2022._worst_cases import outside
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
 _NOW = Symbol("distance_now", r"$\|w_{k,\tau} - w^*\|$", (0, 1), "nonnegative", r"\|w_{k,\tau}^{(i)} - w^*\|")
@@ -72,36 +69,25 @@ def _sides(s: Symbols) -> Sides:
     )
 
 
-def _from_line_50(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("from (50)")
+def _from_line_50(s: Formula) -> Proof:
     """-eta/L + eta^2 = -eta/(2L) - eta (1/(2L) - eta), and the last term is not positive for eta <= 1/(2L)."""
-    s = symbols_of(statement)
     eta, L, square = s.eta_k, s.L, s.gradient**2
     line50 = s.distance_now**2 + (-eta / L + eta**2) * square + 2 * eta * s.Delta_i
     slack = eta * (1 - 2 * eta * L) / (2 * L) * square
-    return equal(total(statement) - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2")
+    return s.rhs - line50, slack, "(51) less (50) against eta(1 - 2 eta L)/(2L) ||grad||^2"
 
 
-def _eq51_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"distance after": s.distance_next**2},
-        rhs={
-            "distance before": s.distance_now**2,
-            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
-            "heterogeneity": 2 * s.eta_k * s.Delta_i,
-        },
-    )
-
-
-def _from_eq51(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("from (51), over the phase")
+def _from_eq51(s: Formula) -> Proof:
     """(51), added up over the E steps: the distances telescope, the squared gradients add up, Delta_i appears E
     times."""
-    s, one = symbols_of(statement), symbols_of(EQ51)
-    step = (total(EQ51, "rhs") - total(EQ51, "lhs")).subs({one.eta_k: s.eta, one.Delta_i: s.Delta}).expand()
-    now, after, square = one.distance_now**2, one.distance_next**2, one.gradient**2
+    one = of(EQ51, eta_k=s.eta, Delta_i=s.Delta)
+    step, now, after, square = one.slack.expand(), one.distance_now**2, one.distance_next**2, one.gradient**2
     rest = step - sum(step.coeff(x) * x for x in (now, after, square))
     summed = step.coeff(now) * s.distance_before + step.coeff(after) * s.distance_after
     summed += step.coeff(square) * s.gradients_squared + s.E * rest
-    return equal(summed, total(statement, "rhs") - total(statement, "lhs"), "(51) over the E steps against Lemma 8")
+    return summed, s.slack, "(51) over the E steps against Lemma 8"
 
 
 EQ51 = Statement(
@@ -110,16 +96,23 @@ EQ51 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
     symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
-    sides=_eq51_sides,
-    checks=(
-        Check("algebra", "from (50)", _from_line_50),
-        *checks(
+    sides=lambda s: Sides(
+        lhs={"distance after": s.distance_next**2},
+        rhs={
+            "distance before": s.distance_now**2,
+            "gradient": -s.eta_k / (2 * s.L) * s.gradient**2,
+            "heterogeneity": 2 * s.eta_k * s.Delta_i,
+        },
+    ),
+    checks=battery(
+        _from_line_50,
+        checks(
             "worst-case",
             local_phase,
             {n: {**i, "E": 1} for n, i in grid(**{"eta L": ("1/2", "1/4", "1/16", "1/64"), "L": ("1",)}).items()},
         ),
         Check("worst-case", "eta L = 1/2, L = 8", local_phase, {"eta L": "1/2", "L": "8", "E": 1}),
-        *outside(local_phase, "1/2", E=1),
+        outside(local_phase, "1/2", E=1),
     ),
     uses=("das2022.fact1",),
 )
@@ -132,13 +125,12 @@ LEMMA8: Statement = Statement(
     expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
-    checks=(
-        Check("algebra", "from (51), over the phase", _from_eq51),
-        *checks("worst-case", _lemma8, grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
+    checks=battery(
+        _from_eq51,
+        checks("worst-case", _lemma8, grid(**{"E": (1, 2, 3, 4), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
         Check("worst-case", "E = 2, eta L = 1/2, L = 4", _lemma8, {"E": 2, "eta L": "1/2", "L": "4"}),
-        *outside(local_phase, "1/2"),
-        *runs("dp-fedavg", steps.STEP, experiment=step_experiment),
-        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", step_experiment),
+        outside(local_phase, "1/2"),
+        CLIP("step"),
     ),
     uses=("das2022.eq51",),
 )

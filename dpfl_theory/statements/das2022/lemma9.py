@@ -7,16 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
-from dpfl_theory.core.check_inputs import Experiment, Outcome, WorstCase
-from dpfl_theory.core.formula import symbols_of, total
-from dpfl_theory.statements.das2022 import _step_instances as steps
+from dpfl_theory.core import Experiment, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._corner_instances import OUTSIDE_SMOOTH
-from dpfl_theory.statements.das2022._experiments import runs, step_experiment
-from dpfl_theory.statements.das2022._step_performance import outside
+from dpfl_theory.statements.das2022._runs import CLIP, experiment
+from dpfl_theory.statements.das2022._worst_cases import outside
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, step_size
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 _TAU = Symbol("tau", "number of local steps taken", (0, 0), "integer", r"\tau")
 _STEP = Symbol("eta_k", "local step size of the round", (-1, 2), "positive", r"\eta_k")
@@ -42,28 +38,18 @@ def several_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, values, "||w_k - w_k,tau||^2 against f_i(w_k) - f_i^*")
 
 
-def _second_conclusion(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("second conclusion")
+def _second_conclusion(s: Formula) -> Proof:
     """u_k = (w_k - w_{k,E})/eta_k turns the first conclusion at tau = E into the second."""
-    s = symbols_of(statement)
-    first = total(statement, "rhs").subs(s.tau, s.E) / s.eta**2
-    return equal(
-        first,
-        2 * s.L * s.E**2 * (s.E_gap + s.Delta),
-        "the first conclusion at tau = E, over eta_k^2, against the second",
-    )
+    first = of(s.statement, tau=s.E).rhs / s.eta**2
+    label = "the first conclusion at tau = E, over eta_k^2, against the second"
+    return first, 2 * s.L * s.E**2 * (s.E_gap + s.Delta), label
 
 
-def _experiment(statement: Statement, instance: Mapping[str, Any], algorithm: str) -> Experiment:
+def _whole_phase(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The whole local phase, tau = E."""
-    found = step_experiment(statement, instance, algorithm)
+    found = experiment(statement, instance)
     return replace(found, values={**found.values, "tau": found.values["E"]})
-
-
-def _lemma9_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"displacement": s.displacement},
-        rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)},
-    )
 
 
 def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -77,22 +63,13 @@ def local_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(phase.problem, {**values, "gap_start": phase.value(0), "gap_end": phase.value(steps)})
 
 
-def _from_line_55(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("(55) to (56)")
+def _from_line_55(s: Formula) -> Proof:
     """-eta + eta^2 L/2 = -eta/2 - eta (1 - eta L)/2, and the last term is not positive for eta L <= 1."""
-    s = symbols_of(statement)
     eta, L, squares = s.eta_k, s.L, s.sum_gradients_squared
     line55 = s.gap_start + (-eta + eta**2 * L / 2) * squares  # over the t steps
     slack = eta * (1 - eta * L) / 2 * squares
-    return equal(
-        total(statement) - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
-    )
-
-
-def _eq57_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"end": s.gap_end},
-        rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared},
-    )
+    return s.rhs - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
 
 
 EQ57 = Statement(
@@ -101,15 +78,17 @@ EQ57 = Statement(
     source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
     symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
-    sides=_eq57_sides,
-    checks=(
-        Check("algebra", "(55) to (56)", _from_line_55),
-        *checks(
+    sides=lambda s: Sides(
+        lhs={"end": s.gap_end}, rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared}
+    ),
+    checks=battery(
+        _from_line_55,
+        checks(
             "worst-case",
             local_steps,
             grid(**{"class": CLASSES, "t": (1, 2, 3, 4), "eta L": ("1", "1/2", "1/8"), "L": ("1",)}),
         ),
-        *outside(local_steps, "1", t=2, **{"class": "convex"}),
+        outside(local_steps, "1", t=2, **{"class": "convex"}),
     ),
 )
 
@@ -120,10 +99,12 @@ LEMMA9: Statement = Statement(
     symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     expectations=das.of_client("displacement", "E_gap"),
     hypotheses=(das.SMOOTH, das.STEP),
-    sides=_lemma9_sides,
-    checks=(
-        Check("algebra", "second conclusion", _second_conclusion),
-        *checks(
+    sides=lambda s: Sides(
+        lhs={"displacement": s.displacement}, rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)}
+    ),
+    checks=battery(
+        _second_conclusion,
+        checks(
             "worst-case",
             several_steps,
             {
@@ -134,9 +115,8 @@ LEMMA9: Statement = Statement(
                 ).items()
             },
         ),
-        *outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
-        *runs("dp-fedavg", {**steps.STEP, **steps.FALLING}, experiment=_experiment),
-        *runs("dp-fedavg", OUTSIDE_SMOOTH, "not-applicable", _experiment),
+        outside(several_steps, "1", tau=2, conclusion=1, **{"class": "convex"}),
+        CLIP.by(_whole_phase, edges=True)("step falling"),
     ),
     smoke=("conclusion 2, convex, tau = 1, eta L = 1", "quadratics, the gap falls by 19% a round, eta L = 0.05"),
     uses=("das2022.eq57", "das2022.fact1", "das2022.fact2"),

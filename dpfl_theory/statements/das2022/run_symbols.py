@@ -27,8 +27,8 @@ def _constants(run: Run) -> dict[str, float]:
     c = run.problem.constants
     if c.w_star is None:
         return {"L": c.L_max, "D": math.nan, "Delta": math.nan, "Delta_max": math.nan}
-    deltas = c.delta_i_star
-    own = {"D": float(np.linalg.norm(c.w_star)), "Delta": float(deltas.mean()), "Delta_max": float(deltas.max())}
+    deltas, away = c.delta_i_star, c.w_star if run.start is None else run.start - c.w_star
+    own = {"D": float(np.linalg.norm(away)), "Delta": float(deltas.mean()), "Delta_max": float(deltas.max())}
     return {"L": c.L_max, **own}
 
 
@@ -72,10 +72,7 @@ CLIPPED = RunSymbols(
 )
 
 NORMALISED = replace(
-    CLIPPED,
-    algorithm="dp-normfedavg",
-    bounds=("das2022.theorem4b", "das2022.theorem7", "das2022.eq5"),
-    noise=(),
+    CLIPPED, algorithm="dp-normfedavg", bounds=("das2022.theorem4b", "das2022.theorem7", "das2022.eq5"), noise=()
 )
 
 RUNS = (CLIPPED, NORMALISED)

@@ -8,15 +8,10 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Hypothesis, Sides, Source, Statement, Symbols, Values, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Values, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.das2022 import _corner_instances as corners
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.das2022._experiments import step_experiment
-
-
-def _snr_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal})
+from dpfl_theory.statements.das2022._runs import NORMALISE
 
 
 def signals(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -46,10 +41,6 @@ def _root(square: int) -> int:
     return root
 
 
-def _normalised(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    return step_experiment(statement, instance, "dp-normfedavg")
-
-
 _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6"]]]
 _ONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["3", "4"], ["6", "8"]], [["1", "0"], ["7", "0"], ["12", "0"]]]
 _SEVERAL = [[["10"], ["-1"]], [["3", "4"], ["-3", "-4"], ["0", "1"]], [["10", "0"], ["-3/5", "4/5"], ["-3/5", "-4/5"]]]
@@ -57,17 +48,13 @@ _SEVERAL = [[["10"], ["-1"]], [["3", "4"], ["-3", "-4"], ["0", "1"]], [["10", "0
 SNR: Statement = Statement(
     id="das2022.snr",
     kind="corollary",
-    source=Source(
-        das.PAPER,
-        "Figure 3's caption; Section 3.1; contribution (a) in Section 1",
-    ),
+    source=Source(das.PAPER, "Figure 3's caption; Section 3.1; contribution (a) in Section 1"),
     symbols=das.symbols("C", "E", "eta", "L"),
     expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
-    sides=_snr_sides,
+    sides=lambda s: Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal}),
     universal=False,
-    checks=(
-        Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.APPENDIX_F_SIGNALS.items()),
+    checks=battery(
+        Check("exact", "one client's update", signals, {"C": "10", "updates": _ALONE}), NORMALISE("appendix-f-signals")
     ),
 )
 
@@ -76,10 +63,10 @@ ANY_COHORT: Statement = replace(
     id="das2022.snr.any-cohort",
     reading_of="das2022.snr",
     universal=True,
-    checks=(
+    checks=battery(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
         Check("exact", "several directions", signals, {"C": "10", "updates": _SEVERAL}, "violated"),
-        *(Check("monte-carlo", name, _normalised, i, "violated") for name, i in corners.CONFLICTING_SIGNALS.items()),
+        NORMALISE(violated="conflicting-signals"),
     ),
     expected="violated",
 )
@@ -98,10 +85,9 @@ SNR_REPAIRED: Statement = replace(
             ),
         ),
     ),
-    checks=(
+    checks=battery(
         Check("exact", "one direction", signals, {"C": "10", "updates": _ONE}),
-        *(Check("monte-carlo", name, _normalised, i) for name, i in corners.ONE_DIRECTION.items()),
-        *checks("monte-carlo", _normalised, corners.CONFLICTING_SIGNALS, "not-applicable"),
+        NORMALISE("one-direction", beyond="conflicting-signals"),
     ),
     universal=True,
 )

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Sides, Source, Statement, Symbols
-from dpfl_theory.statements.das2022 import _corner_instances as corners
-from dpfl_theory.statements.das2022 import _instances as instances
+from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import theorem6, theorem7
-from dpfl_theory.statements.das2022._consistency import Swaps, agreeing_prescriptions, specialises
-from dpfl_theory.statements.das2022._experiments import runs
+from dpfl_theory.statements.das2022._runs import CLIP, NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
+from dpfl_theory.statements.relations import specialises
 
 _SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (
@@ -43,10 +41,7 @@ def _sides_a(s: Symbols) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"gap": (2 - x - x**2) * s.E_gap},
-        rhs={
-            "A (initialisation)": _initialisation(s),
-            "B1 (heterogeneity)": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho,
-        },
+        rhs={"A (initialisation)": _initialisation(s), "B1 (heterogeneity)": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho},
     )
 
 
@@ -62,35 +57,25 @@ def _sides_b(s: Symbols, excess: Any = 0) -> Sides:
     )
 
 
-def _unclipped(general: Mapping[str, str]) -> Swaps:
-    """C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's."""
-    return lambda s: {"C_hat": s.G, "E_clipped_length": 0, **{old: s[new] for old, new in general.items()}}
-
-
-_WEIGHTED = {"E_unclipped_weighted_gap": "E_weighted_gap", "E_unclipped_weighted_Delta": "E_weighted_Delta"}
-
+# C_hat = G, so that no update is longer than C: the general form's expectations become Theorem 4's.
+_UNCLIPPED: dict[str, Any] = {"C_hat": "G", "E_clipped_length": 0}
+_WEIGHTED: dict[str, Any] = {
+    "E_unclipped_weighted_gap": "E_weighted_gap",
+    "E_unclipped_weighted_Delta": "E_weighted_Delta",
+}
 
 A: Statement = Statement(
     id="das2022.theorem4a",
     kind="theorem",
-    source=Source(
-        das.PAPER,
-        "Theorem 4 (a), Section 4",
-        "2",
-    ),
+    source=Source(das.PAPER, "Theorem 4 (a), Section 4", "2"),
     symbols=_SYMBOLS,
     expectations=das.expected("E_gap"),
     hypotheses=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
-    checks=(
-        specialises(theorem6.ALPHA, _unclipped({"E_unclipped_gap": "E_gap"}), "C_hat = G"),
-        agreeing_prescriptions(theorem6.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
-        *runs("dp-fedavg", {**instances.LIPSCHITZ, **instances.FAR, **instances.SAMPLING, **instances.INDEPENDENT}),
-        *runs("dp-fedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-fedavg", {**instances.BELOW_ONE, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
+    checks=battery(
+        specialises(theorem6.ALPHA, "C_hat = G", **_UNCLIPPED, E_unclipped_gap="E_gap"),
+        CLIP("lipschitz far sampling jumps inside", beyond="below-one"),
     ),
     smoke=("moderate heterogeneity, 3 of 10 clients", "nearly linear objective, longest travel"),
     uses=("das2022.theorem6.alpha",),
@@ -99,26 +84,16 @@ A: Statement = Statement(
 B: Statement = Statement(
     id="das2022.theorem4b",
     kind="theorem",
-    source=Source(
-        das.PAPER,
-        "Theorem 4 (b), Section 4",
-        "3",
-    ),
+    source=Source(das.PAPER, "Theorem 4 (b), Section 4", "3"),
     symbols=_SYMBOLS,
     expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
     hypotheses=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
     prescription=_prescription,
-    checks=(
-        specialises(theorem7.ALPHA, _unclipped(_WEIGHTED), "C_hat = G"),
-        agreeing_prescriptions(theorem7.ALPHA, lambda s: {"C_hat": s.G}, "C_hat = G"),
+    checks=battery(
+        specialises(theorem7.ALPHA, "C_hat = G", **_UNCLIPPED, **_WEIGHTED),
         diverging("E_weighted_gap", "E_weighted_Delta"),
-        *runs("dp-normfedavg", instances.sampled({**instances.LIPSCHITZ, **instances.SAMPLING})),
-        *runs("dp-normfedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
-        *runs("dp-normfedavg", {**instances.INDEPENDENT, **corners.IN_RANGE}, "violated"),
+        NORMALISE("lipschitz sampling inside", violated="jumps in-range", cohorts="poisson"),
     ),
     smoke=("units", "shared minimiser, full participation"),
     expected="violated",
@@ -127,22 +102,15 @@ B: Statement = Statement(
 
 B_REPAIRED: Statement = replace(
     B,
+    expected="holds",
     id="das2022.theorem4b.repaired",
     symbols=(*_SYMBOLS, *das.symbols("kappa")),
     sides=lambda s: _sides_b(s, s.kappa),
-    checks=(
-        specialises(theorem7.ALPHA_REPAIRED, _unclipped(_WEIGHTED), "C_hat = G"),
-        *runs(
-            "dp-normfedavg",
-            {**instances.LIPSCHITZ, **instances.SAMPLING, **instances.INDEPENDENT, **corners.IN_RANGE},
-        ),
-        *runs("dp-normfedavg", corners.INSIDE_RATIO),
-        *runs(
-            "dp-normfedavg", {**corners.APART, **corners.OUTSIDE_ALPHA, **corners.OUTSIDE_LIPSCHITZ}, "not-applicable"
-        ),
+    checks=battery(
+        specialises(theorem7.ALPHA_REPAIRED, "C_hat = G", prescription=False, **_UNCLIPPED, **_WEIGHTED),
+        NORMALISE("lipschitz sampling jumps in-range inside"),
     ),
     smoke=("unequal clients, full participation", "unequal clients, independent r = 10"),
-    expected="holds",
     uses=("das2022.theorem7.alpha.repaired",),
 )
 

@@ -97,9 +97,5 @@ CLIPPED = Hypothesis.custom(
     "clipping is in force; without noise every message would be shorter than $C$", by_construction
 )
 DELTA = prescribed_noise.DELTA
-STATED = {
-    "mu > 0": {"mu": "0"},
-    "mu <= L": {"mu": "51/50"},
-    "delta < 1": {"delta": "+1/2"},
-}
+STATED = {"mu > 0": {"mu": "0"}, "mu <= L": {"mu": "51/50"}, "delta < 1": {"delta": "+1/2"}}
 """Restated values of symbols for which one hypothesis fails, where mu = L and delta = 1/2."""

@@ -116,10 +116,7 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
 INACTIVE: Statement = Statement(
     id="hou2023.clip-inactive",
     kind="corollary",
-    source=Source(
-        hou.PAPER,
-        "The remark after assumption (B), Section 2; Appendix C.1",
-    ),
+    source=Source(hou.PAPER, "The remark after assumption (B), Section 2; Appendix C.1"),
     symbols=hou.symbols("C"),
     expectations=(hou.MESSAGES,),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
@@ -137,10 +134,7 @@ INACTIVE: Statement = Statement(
 REPAIRED: Statement = replace(
     INACTIVE,
     id="hou2023.clip-inactive.repaired",
-    source=Source(
-        hou.PAPER,
-        "Assumption (B), Section 2",
-    ),
+    source=Source(hou.PAPER, "Assumption (B), Section 2"),
     symbols=hou.symbols("N"),
     expectations=(hou.MESSAGES, hou.MEAN_PSI),
     hypotheses=(*INACTIVE.hypotheses, Hypothesis(lambda s: sp.Eq(s.p, 1), "$p = 1$: every iteration communicates")),

@@ -25,10 +25,7 @@ def _sides(s: Symbols, power: int = 1) -> Sides:
     """power: the exponent of 1 - mu eta."""
     return Sides(
         lhs={"psi": s.psi_next},
-        rhs={
-            "contraction": hou.theta(s.mu, s.eta, s.p, power) * s.psi_t,
-            "noise": s.p * s.N * s.d * s.noise_variance,
-        },
+        rhs={"contraction": hou.theta(s.mu, s.eta, s.p, power) * s.psi_t, "noise": s.p * s.N * s.d * s.noise_variance},
     )
 
 
@@ -147,17 +144,11 @@ def _checks() -> tuple[Check, ...]:
 CONTRACTION: Statement = Statement(
     id="hou2023.contraction",
     kind="step",
-    source=Source(
-        hou.PAPER,
-        f"{WHERE}, last displays",
-    ),
+    source=Source(hou.PAPER, f"{WHERE}, last displays"),
     symbols=(_NEXT, _PSI, VARIANCE, *hou.symbols("eta", "p", "L", "mu", "N", "d")),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
     sides=_sides,
-    checks=(
-        Check("algebra", "the square completed", _completed_square, part=_COMPLETED),
-        *_checks(),
-    ),
+    checks=(Check("algebra", "the square completed", _completed_square, part=_COMPLETED), *_checks()),
     smoke=("N = 2, mu = 1/4, p = 1/2, eta L = 1",),
     uses=("hou2023.nonexpansive",),
 )
@@ -165,15 +156,9 @@ CONTRACTION: Statement = Statement(
 SHARPENED: Statement = replace(
     CONTRACTION,
     id="hou2023.contraction.sharpened",
-    source=Source(
-        hou.PAPER,
-        f"{WHERE}, last displays",
-    ),
+    source=Source(hou.PAPER, f"{WHERE}, last displays"),
     sides=lambda s: _sides(s, power=2),
-    checks=(
-        Check("algebra", "where the square comes from", _squared_rate),
-        *_checks(),
-    ),
+    checks=(Check("algebra", "where the square comes from", _squared_rate), *_checks()),
 )
 
 STATEMENTS = (CONTRACTION, SHARPENED)

@@ -161,10 +161,7 @@ EQ3: Statement = Statement(
 NONEXPANSIVE: Statement = Statement(
     id="hou2023.nonexpansive",
     kind="step",
-    source=Source(
-        hou.PAPER,
-        f"{WHERE}, after (4)",
-    ),
+    source=Source(hou.PAPER, f"{WHERE}, after (4)"),
     symbols=(_T1, _T2, _Y, VARIANCE, *hou.symbols("N", "d")),
     relation="==",
     sides=_nonexpansive_sides,

@@ -38,10 +38,7 @@ def _observation(id_: str, **more: Any) -> Statement:
     return Statement(
         id=id_,
         kind="corollary",
-        source=Source(
-            hou.PAPER,
-            f"Observation {id_[-1]}, Section 3.1",
-        ),
+        source=Source(hou.PAPER, f"Observation {id_[-1]}, Section 3.1"),
         expectations=runs.ERRORS,
         universal=False,
         sides=runs.sides,
@@ -50,13 +47,7 @@ def _observation(id_: str, **more: Any) -> Statement:
 
 
 def _by_clients(id_: str, observation: Statement, checks: tuple[Check, ...]) -> Statement:
-    return replace(
-        observation,
-        id=id_,
-        reading_of=observation.id,
-        checks=checks,
-        expected="violated",
-    )
+    return replace(observation, id=id_, reading_of=observation.id, checks=checks, expected="violated")
 
 
 def _ends(sweep: Sweep, algorithms: tuple[str, ...]) -> Callable[[Statement, Mapping[str, Any]], list[Values]]:
@@ -200,15 +191,8 @@ STATEMENTS = (
     _by_clients(
         "hou2023.observation3.clients",
         OBSERVATION3,
-        (
-            _best("best local steps", over_steps, (CLIENTS,), rising=True, units=_UNITS, drawn=4, seed=1),
-            _CLIENTS_FALL,
-        ),
+        (_best("best local steps", over_steps, (CLIENTS,), rising=True, units=_UNITS, drawn=4, seed=1), _CLIENTS_FALL),
     ),
     OBSERVATION4,
-    _by_clients(
-        "hou2023.observation4.clients",
-        OBSERVATION4,
-        (_CLIENTS_FALL,),
-    ),
+    _by_clients("hou2023.observation4.clients", OBSERVATION4, (_CLIENTS_FALL,)),
 )

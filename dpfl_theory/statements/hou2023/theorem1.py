@@ -65,8 +65,7 @@ def _series(_: Statement, instance: Mapping[str, Any]) -> Outcome:
         return unit * (1 - theta**count) / (1 - theta)
 
     return all_equal(
-        (added(1), unit, "the noise of one iteration"),
-        (added(T + 1), theta * added(T) + unit, "one iteration more"),
+        (added(1), unit, "the noise of one iteration"), (added(T + 1), theta * added(T) + unit, "one iteration more")
     )
 
 

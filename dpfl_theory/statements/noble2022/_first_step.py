@@ -86,7 +86,4 @@ def checks(side: str, method: str) -> tuple[Check, ...]:
     problem = {"family": "points", "parameters": {"clients": 3}}
     step = "1/24" if method == "scaffold" else "1/16"
     run = {**runs.run_of(problem, 3, 1, 1, 0.5, distance=0.0, replicates=128), "method": method, "c": 1e6}
-    return (
-        worst(side, step),
-        Check("monte-carlo", "one step from the minimiser", _experiment, run, "violated"),
-    )
+    return (worst(side, step), Check("monte-carlo", "one step from the minimiser", _experiment, run, "violated"))

@@ -135,10 +135,5 @@ def keeps_a_distance(statement: Statement, instance: Mapping[str, Any]) -> Outco
         False if refuted else None,
         f"the excess stays above {float(floor):.4g} for all T and weights, the right side tends to {tends}: the "
         f"constant must be at least {shown}",
-        {
-            "floor": float(floor),
-            "eta": str(eta),
-            "start": float(-h),
-            "needed": {str(k): v for k, v in needed.items()},
-        },
+        {"floor": float(floor), "eta": str(eta), "start": float(-h), "needed": {str(k): v for k, v in needed.items()}},
     )

@@ -38,11 +38,6 @@ FEDAVG = RunSymbols(
     left_open=lambda one: {"local_steps": 1, "rounds": one.most_rounds},
 )
 
-SCAFFOLD = replace(
-    FEDAVG,
-    algorithm="dp-scaffold",
-    chosen=("K", "T", "eta_l", "eta_g"),
-    warm_round=True,
-)
+SCAFFOLD = replace(FEDAVG, algorithm="dp-scaffold", chosen=("K", "T", "eta_l", "eta_g"), warm_round=True)
 
 RUNS = (FEDAVG, SCAFFOLD)

@@ -98,8 +98,7 @@ SMOOTH = Hypothesis(
 )
 CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s.R), r"$\beta/(\alpha + R) < 1$")
 STEP = Hypothesis(
-    lambda s: (s.gamma > 0, s.gamma <= step_limit(s, s.R)),
-    r"$0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$",
+    lambda s: (s.gamma > 0, s.gamma <= step_limit(s, s.R)), r"$0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$"
 )
 
 

@@ -28,11 +28,7 @@ def _sides(s: Symbols) -> Sides:
     root = sp.sqrt(s.K + 1)
     return Sides(
         {"gradient": s.least},
-        {
-            "initialisation": s.gap / (s.c * root),
-            "memory": 2 * s.D / root,
-            "curvature": s.L * s.c / (2 * root),
-        },
+        {"initialisation": s.gap / (s.c * root), "memory": 2 * s.D / root, "curvature": s.L * s.c / (2 * root)},
     )
 
 

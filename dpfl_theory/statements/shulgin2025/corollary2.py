@@ -15,14 +15,7 @@ from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._experiments import accurate_private, flat, private, runs
 from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, FLAT, PRIVATE
-from dpfl_theory.statements.shulgin2025._line import (
-    INSIDE,
-    OUTSIDE,
-    edges,
-    least_with_noise,
-    root,
-    runs_on_the_line,
-)
+from dpfl_theory.statements.shulgin2025._line import INSIDE, OUTSIDE, edges, least_with_noise, root, runs_on_the_line
 from dpfl_theory.statements.shulgin2025.lemma3 import second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem1 import UPHILL
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
@@ -231,7 +224,7 @@ _FLAT_RUNS = {
     "runs": [
         *([2, 1, 1, 16, 16], [8, 1, 1, 16, 64], [8, 16, 1, 16, 16]),
         *([2, 1, 16, 16, 64], [2, 1, 1, 256, 64], [1000, 1, 1, 16, 64]),
-    ],
+    ]
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""
 
@@ -245,10 +238,7 @@ COROLLARY2: Statement = Statement(
         *("epsilon", "delta"),
     ),
     expectations=(shu.E_LEAST,),
-    hypotheses=(
-        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
-        _PRESCRIBED,
-    ),
+    hypotheses=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA), _PRESCRIBED),
     sides=_sides,
     prescription=_prescription,
     checks=(

@@ -45,11 +45,7 @@ def _sides(s: Symbols) -> Sides:
 def _sharpened_sides(s: Symbols) -> Sides:
     return Sides(
         {"gap": s.gap_after},
-        {
-            "gap": s.gap,
-            "gradient": -s.gamma * sp.sqrt(s.slope**2 - s.error**2),
-            "curvature": s.L * s.gamma**2 / 2,
-        },
+        {"gap": s.gap, "gradient": -s.gamma * sp.sqrt(s.slope**2 - s.error**2), "curvature": s.L * s.gamma**2 / 2},
     )
 
 
@@ -136,11 +132,7 @@ DESCENT: Statement = Statement(
     source=Source(shu.PAPER, "Appendix D, proof of Theorem 1, step 3", provenance="restored"),
     symbols=(_GAP, *shu.symbols("gamma"), _SLOPE, _ERROR, *shu.symbols("L")),
     expectations=(_AFTER,),
-    hypotheses=(
-        shu.SMOOTH_F,
-        Hypothesis(lambda s: s.gamma > 0),
-        shu.QUIET,
-    ),
+    hypotheses=(shu.SMOOTH_F, Hypothesis(lambda s: s.gamma > 0), shu.QUIET),
     sides=_sides,
     checks=(
         Check("algebra", "the inner product of gradient and direction", _aligned),

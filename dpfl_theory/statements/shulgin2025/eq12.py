@@ -32,10 +32,7 @@ __all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
 
 def _twelve(s: Symbols) -> Sides:
     root = sp.sqrt(s.K + 1)
-    return Sides(
-        {"gradient": s.least},
-        {"gradient descent": sp.sqrt(2 * s.L * s.gap) / root, "memory": 2 * s.D / root},
-    )
+    return Sides({"gradient": s.least}, {"gradient descent": sp.sqrt(2 * s.L * s.gap) / root, "memory": 2 * s.D / root})
 
 
 def _twelve_from_corollary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:

@@ -79,10 +79,7 @@ def _misses(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
         far = limit(alpha)
         values = {"alpha": alpha, "limit": far}
         (*_rounds, last) = rounds(far, alpha, gamma, 3)
-        cases += [
-            Case({**values, "start": "limit"}, far, last),
-            Case({**values, "start": "limit, above"}, last, far),
-        ]
+        cases += [Case({**values, "start": "limit"}, far, last), Case({**values, "start": "limit, above"}, last, far)]
         path = rounds(Fraction(0), alpha, gamma, int(instance["rounds"]))
         for k, (before, after) in enumerate(pairwise(path)):
             cases.append(Case({**values, "start": "optimum", "k": k}, before, after))

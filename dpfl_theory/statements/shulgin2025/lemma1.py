@@ -201,10 +201,7 @@ LEMMA1: Statement = Statement(
         Check("algebra", "where (8) contracts", _factor),
         Check("exact", "(8) for rational vectors", _rest, _OF_LEMMA1),
         *checks(
-            "worst-case",
-            worst.bounded,
-            {f"(7), alpha = {a} ||g||": {"alpha": a} for a in ("1/2", "3")},
-            part=_SEVENTH,
+            "worst-case", worst.bounded, {f"(7), alpha = {a} ||g||": {"alpha": a} for a in ("1/2", "3")}, part=_SEVENTH
         ),
         *checks(
             "worst-case",

@@ -112,9 +112,7 @@ def _known(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(found, known={_NOISE.column("estimate-noise"): noise})
 
 
-_RUNS = {
-    "runs": [[0, 1, 1, "1", "1"], [1, 2, 3, "1/2", "3"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]],
-}
+_RUNS = {"runs": [[0, 1, 1, "1", "1"], [1, 2, 3, "1/2", "3"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]]}
 
 LEMMA3: Statement = Statement(
     id="shulgin2025.lemma3",

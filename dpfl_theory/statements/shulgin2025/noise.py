@@ -56,10 +56,7 @@ def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyC
     return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
 
 
-_RANGE_GRID = {
-    "epsilon": ["1/1000", "1", "5", "10"],
-    "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"],
-}
+_RANGE_GRID = {"epsilon": ["1/1000", "1", "5", "10"], "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"]}
 
 _OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},

@@ -32,11 +32,7 @@ __all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]
 def _sides(s: Symbols) -> Sides:
     return Sides(
         {"gradient": s.least},
-        {
-            "initialisation": s.gap / (s.gamma * (s.K + 1)),
-            "memory": 2 * s.R,
-            "curvature": s.L * s.gamma / 2,
-        },
+        {"initialisation": s.gap / (s.gamma * (s.K + 1)), "memory": 2 * s.R, "curvature": s.L * s.gamma / 2},
     )
 
 
@@ -87,11 +83,7 @@ LINE: dict[str, Any] = {
 attains the largest overshoot for alpha = 1/16, beta = 1; from x^0 = 9/4 the only client's first bound is nearest to its
 gradient."""
 
-UPHILL: dict[str, Any] = {
-    "clients": [[["1"], ["0"]]],
-    "runs": [["1/4", "1", "1/2", "1", ["1"]]],
-    "rounds": 4,
-}
+UPHILL: dict[str, Any] = {"clients": [[["1"], ["0"]]], "runs": [["1/4", "1", "1/2", "1", ["1"]]], "rounds": 4}
 """The memory points away from the gradient in all four rounds: x goes from 1/4 to 5/8, and the other two terms of the
 bound are below 1/4."""
 

@@ -264,9 +264,7 @@ SIMULATED: Instances = {
         _huber(clients=30), 30, 2, 40, c=1.0, sampling="anew", replicates=128
     ),
 }
-SIMULATED_BROKEN: Instances = {
-    "two clients apart, one takes part": _run(_SCALAR, 1, 2, 400, distance=0.0, **_FINE),
-}
+SIMULATED_BROKEN: Instances = {"two clients apart, one takes part": _run(_SCALAR, 1, 2, 400, distance=0.0, **_FINE)}
 
 _BUDGET = {"delta": 1e-2, "epsilon": 2.0, "replicates": 256}
 PRIVATE: Instances = {

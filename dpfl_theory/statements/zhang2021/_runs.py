@@ -211,7 +211,4 @@ def runs(limits: StepLimits, found: Mapping[str, Mapping[str, Any]], expected: s
     """A Monte-Carlo check on each named instance, and a last one whose clients are less smooth than L claims."""
     rough = {"every f_i just not L-smooth": {**list(found.values())[-1], "smoothness": 0.99, "product": 0.9}}
     build = simulated(limits)
-    return (
-        *checks("monte-carlo", build, found, expected),
-        *checks("monte-carlo", build, rough, "not-applicable"),
-    )
+    return (*checks("monte-carlo", build, found, expected), *checks("monte-carlo", build, rough, "not-applicable"))

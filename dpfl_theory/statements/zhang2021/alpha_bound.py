@@ -87,10 +87,7 @@ _DRAWN = {
 BOUND: Statement = Statement(
     id="zhang2021.alpha-bound",
     kind="step",
-    source=Source(
-        zhang.PAPER,
-        f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})"),
     symbols=_SYMBOLS,
     sides=_printed_sides,
     homogeneous=False,
@@ -104,10 +101,7 @@ BOUND: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="zhang2021.alpha-bound.repaired",
     kind="step",
-    source=Source(
-        zhang.PAPER,
-        f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Section 3.1, paragraph after Theorem 3.1 ({zhang.VERSION})"),
     symbols=_SYMBOLS,
     sides=_repaired_sides,
     checks=(

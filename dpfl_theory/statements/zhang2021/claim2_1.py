@@ -162,11 +162,7 @@ _POINT = (
 CLAIM: Statement = Statement(
     id="zhang2021.claim2.1",
     kind="corollary",
-    source=Source(
-        zhang.PAPER,
-        f"Claim 2.1, Section 2.1 ({zhang.VERSION})",
-        "5",
-    ),
+    source=Source(zhang.PAPER, f"Claim 2.1, Section 2.1 ({zhang.VERSION})", "5"),
     symbols=zhang.symbols("k", "c"),
     expectations=zhang.expected("E_distance"),
     hypotheses=(Hypothesis(lambda s: s.k > 4),),

@@ -229,10 +229,7 @@ _BEYOND = (
 REACHED: Statement = Statement(
     id="zhang2021.claim2.2a",
     kind="corollary",
-    source=Source(
-        zhang.PAPER,
-        f"Claim 2.2, Section 2.1, first sentence ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Claim 2.2, Section 2.1, first sentence ({zhang.VERSION})"),
     symbols=(
         *zhang.symbols("c", "eta_l", "L", "T", "D"),
         Symbol("mu", "smallest positive eigenvalue of $f$'s Hessian", (1, -2), "positive", r"\mu"),

@@ -102,17 +102,13 @@ _SYMBOLS = (
 def _printed_sides(s: Symbols) -> Sides:
     f = s.residual**2 / 2
     return Sides(
-        lhs={"clipped part": s.c * sp.Abs(s.weight / s.a * f), "offset": -(s.c**2) / 2},
-        rhs={"integral": s.potential},
+        lhs={"clipped part": s.c * sp.Abs(s.weight / s.a * f), "offset": -(s.c**2) / 2}, rhs={"integral": s.potential}
     )
 
 
 def _repaired_sides(s: Symbols) -> Sides:
     return Sides(
-        lhs={
-            "clipped part": s.c * sp.Abs(s.residual / s.a),
-            "offset": -(s.c**2) / (2 * s.weight * s.a**2),
-        },
+        lhs={"clipped part": s.c * sp.Abs(s.residual / s.a), "offset": -(s.c**2) / (2 * s.weight * s.a**2)},
         rhs={"integral": s.potential},
     )
 
@@ -130,11 +126,7 @@ _PART = (
 EQ7: Statement = Statement(
     id="zhang2021.eq7",
     kind="step",
-    source=Source(
-        zhang.PAPER,
-        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
-        "7",
-    ),
+    source=Source(zhang.PAPER, f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})", "7"),
     symbols=_SYMBOLS,
     relation="==",
     sides=_printed_sides,
@@ -152,11 +144,7 @@ EQ7: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="zhang2021.eq7.repaired",
     kind="step",
-    source=Source(
-        zhang.PAPER,
-        f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})",
-        "7",
-    ),
+    source=Source(zhang.PAPER, f"proof of Claim 2.2, Section 2.1 ({zhang.VERSION})", "7"),
     symbols=_SYMBOLS,
     relation="==",
     sides=_repaired_sides,
@@ -225,11 +213,7 @@ _RUNS: dict[str, dict[str, Any]] = {
 BETTER: Statement = Statement(
     id="zhang2021.claim2.2b",
     kind="corollary",
-    source=Source(
-        zhang.PAPER,
-        f"Claim 2.2, Section 2.1, second sentence ({zhang.VERSION})",
-        "8",
-    ),
+    source=Source(zhang.PAPER, f"Claim 2.2, Section 2.1, second sentence ({zhang.VERSION})", "8"),
     expectations=zhang.expected("E_clipped_end", "E_plain_end"),
     sides=_second_sides,
     universal=False,

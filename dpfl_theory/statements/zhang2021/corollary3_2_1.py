@@ -68,11 +68,7 @@ _FEWER = {"just outside P <= N": {**instances.PRIVATE[_THIRTY], "stated": {"N": 
 REPAIRED: Statement = Statement(
     id="zhang2021.corollary3.2.1.repaired",
     kind="corollary",
-    source=Source(
-        zhang.PAPER,
-        _WHERE,
-        "9",
-    ),
+    source=Source(zhang.PAPER, _WHERE, "9"),
     symbols=_REPAIRED_SYMBOLS,
     expectations=zhang.expected("E_gradient"),
     hypotheses=(*theorem3_1.REPAIRED.hypotheses, RANGE, LONG, Hypothesis(lambda s: s.c_prime >= s.G, r"$c' \ge G$")),

@@ -141,7 +141,7 @@ RECORDS: dict[str, dict[str, Any]] = {
         "clipped": 9,
         "distance": 2.0,
         "replicates": 4096,
-    },
+    }
 }
 
 

@@ -68,10 +68,7 @@ def _eq15_sides(s: Symbols) -> Sides:
     step = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
         lhs={"A_1": s.drift_square},
-        rhs={
-            "variances": 5 * step * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2),
-            "gradient": 30 * step * s.Q * s.square,
-        },
+        rhs={"variances": 5 * step * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2), "gradient": 30 * step * s.Q * s.square},
     )
 
 
@@ -98,10 +95,7 @@ def _sharpened_sides(s: Symbols) -> Sides:
     drift = s.L**2 * s.Q**2 * s.eta_l**2
     return Sides(
         lhs={"A_1": s.drift_square},
-        rhs={
-            "noise": 4 * drift * s.sigma_l**2 / 3,
-            "gradient": drift * s.Q * (s.sigma_g**2 + s.square),
-        },
+        rhs={"noise": 4 * drift * s.sigma_l**2 / 3, "gradient": drift * s.Q * (s.sigma_g**2 + s.square)},
     )
 
 
@@ -174,10 +168,7 @@ EQ15: Statement = zhang.proof_step(
     expectations=zhang.expected("drift_square"),
     hypotheses=(LOCAL_STEP,),
     sides=_eq15_sides,
-    checks=(
-        Check("algebra", "the lemma's limit on the step", _lemma3),
-        *_checks(),
-    ),
+    checks=(Check("algebra", "the lemma's limit on the step", _lemma3), *_checks()),
     smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
 )
 
@@ -188,10 +179,7 @@ SHARPENED: Statement = zhang.proof_step(
     expectations=EQ15.expectations,
     hypotheses=(LOCAL_STEP,),
     sides=_sharpened_sides,
-    checks=(
-        Check("algebra", "growth over the local steps", _growth),
-        *_checks(),
-    ),
+    checks=(Check("algebra", "growth over the local steps", _growth), *_checks()),
 )
 
 STATEMENTS = (EQ15, SHARPENED)

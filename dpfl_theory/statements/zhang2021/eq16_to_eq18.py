@@ -22,11 +22,7 @@ __all__ = ["EQ16", "EQ17", "EQ18", "EQ18_REPAIRED", "EQ18_SETS"]
 def _eq16_sides(s: Symbols) -> Sides:
     return Sides(
         lhs={"cohort": s.cohort_clipped},
-        rhs={
-            "noise": 3 * s.first_spread,
-            "clients": 3 * s.second_spread,
-            "common factor": 3 * s.cohort_common,
-        },
+        rhs={"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
     )
 
 

@@ -48,10 +48,7 @@ def repaired_squares(s: Symbols) -> dict[str, Any]:
 
 
 def _repaired_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"updates": s.local_squares},
-        rhs={name: s.N * term for name, term in repaired_squares(s).items()},
-    )
+    return Sides(lhs={"updates": s.local_squares}, rhs={name: s.N * term for name, term in repaired_squares(s).items()})
 
 
 def _last_line(statement: Statement, _: Mapping[str, Any]) -> Outcome:

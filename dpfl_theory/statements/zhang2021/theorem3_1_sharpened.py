@@ -128,10 +128,7 @@ _PULLED = "nine of ten clients clipped to a thousandth"
 SHARPENED: Statement = Statement(
     id="zhang2021.theorem3.1.repaired.sharpened",
     kind="theorem",
-    source=Source(
-        zhang.PAPER,
-        f"Theorem 3.1, Section 3.1 ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Theorem 3.1, Section 3.1 ({zhang.VERSION})"),
     symbols=theorem3_1.REPAIRED.symbols,
     expectations=theorem3_1.REPAIRED.expectations,
     hypotheses=hypotheses(sharpened_limits),

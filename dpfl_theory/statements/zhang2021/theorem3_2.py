@@ -97,10 +97,7 @@ def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> Const
 THEOREM3_2: Statement = Statement(
     id="zhang2021.theorem3.2",
     kind="theorem",
-    source=Source(
-        zhang.PAPER,
-        f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Theorem 3.2, Section 3.2 ({zhang.VERSION})"),
     symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
         Hypothesis(
@@ -136,10 +133,7 @@ THEOREM3_2: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="zhang2021.theorem3.2.repaired",
     kind="theorem",
-    source=Source(
-        zhang.PAPER,
-        f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-    ),
+    source=Source(zhang.PAPER, f"Theorem 3.2, Section 3.2 ({zhang.VERSION})"),
     symbols=_SYMBOLS,
     hypotheses=(sampled.RANGE, sampled.LONG, SHARE, noise.DELTA),
     relation=">=",
@@ -151,11 +145,7 @@ REPAIRED: Statement = Statement(
 EVERY_T: Statement = Statement(
     id="zhang2021.theorem3.2.every-T",
     kind="theorem",
-    source=Source(
-        zhang.PAPER,
-        f"Theorem 3.2, Section 3.2 ({zhang.VERSION})",
-        provenance="derived",
-    ),
+    source=Source(zhang.PAPER, f"Theorem 3.2, Section 3.2 ({zhang.VERSION})", provenance="derived"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, COHORT, noise.DELTA),
     relation=">=",

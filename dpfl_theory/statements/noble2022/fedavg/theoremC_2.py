@@ -62,10 +62,7 @@ def _non_convex(s: Symbols) -> Sides:
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.strongly-convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (1), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(
@@ -78,10 +75,7 @@ STRONGLY_CONVEX: Statement = Statement(
     ),
     sides=_strongly_convex,
     prescription=_steps,
-    checks=(
-        *lasting.floors(),
-        *private.moderate_runs("fedavg"),
-    ),
+    checks=(*lasting.floors(), *private.moderate_runs("fedavg")),
     smoke=("four users, T = 600, c = 1",),
     expected="violated",
     uses=("noble2022.lemmaC.1",),
@@ -90,22 +84,14 @@ STRONGLY_CONVEX: Statement = Statement(
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (2), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
     checks=(
-        Check(
-            "algebra",
-            "start at the minimiser",
-            lasting.starts_at_the_minimiser("D0"),
-            expected="violated",
-        ),
+        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("D0"), expected="violated"),
         lasting.two_slopes(),
         *first.checks("excess", "fedavg"),
     ),
@@ -116,22 +102,14 @@ CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.non-convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (3), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
     checks=(
-        Check(
-            "algebra",
-            "start at the minimiser",
-            lasting.starts_at_the_minimiser("F0"),
-            expected="violated",
-        ),
+        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("F0"), expected="violated"),
         lasting.noise_stays(),
         *first.checks("gradient", "fedavg"),
     ),

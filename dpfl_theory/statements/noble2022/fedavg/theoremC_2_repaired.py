@@ -156,10 +156,7 @@ def _weighted() -> tuple[Check, ...]:
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.strongly-convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (1), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
@@ -177,10 +174,7 @@ STRONGLY_CONVEX: Statement = Statement(
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (2), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
@@ -198,10 +192,7 @@ CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.non-convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.2 (3), Appendix C.5",
-    ),
+    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, runs.AWAY),

@@ -101,7 +101,4 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
     tail = rate * float(np.exp(log_tail)) * np.sqrt(np.pi / 2) / z * float(ndtr((a - 1) / z - reach))
     high = integral(a - 1, present, True) + integral(-a, present, True) + 2 * tail
     slack = 1e-10
-    return (
-        float(np.log1p(a * (a - 1) * low * (1 - slack))),
-        float(np.log1p(a * (a - 1) * high * (1 + slack))),
-    )
+    return (float(np.log1p(a * (a - 1) * low * (1 - slack))), float(np.log1p(a * (a - 1) * high * (1 + slack))))

@@ -39,11 +39,7 @@ __all__ = [
     "solved",
 ]
 
-LADDER = {
-    "u": [0.1, 1.0, 10.0, 100.0, 1000.0],
-    "v": [1.0, 10.0, 100.0, 1000.0],
-    "needed": [4, 16, 64],
-}
+LADDER = {"u": [0.1, 1.0, 10.0, 100.0, 1000.0], "v": [1.0, 10.0, 100.0, 1000.0], "needed": [4, 16, 64]}
 """Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
 
 _NAMES = ("u", "s", "l", "T", "K", "M", "epsilon", "delta")

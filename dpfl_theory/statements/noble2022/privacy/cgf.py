@@ -26,7 +26,7 @@ _MECHANISMS = {
         ["laplace", "4"],
         ["randomised response", "3"],
         ["randomised response", "1.1"],
-    ],
+    ]
 }
 
 
@@ -141,10 +141,7 @@ def _interpolation_sides(s: Symbols) -> Sides:
     lam = s["lambda"]
     return Sides(
         {"CGF": s.cgf},
-        {
-            "below": (1 - lam + sp.floor(lam)) * s.cgf_floor,
-            "above": (lam - sp.floor(lam)) * s.cgf_ceiling,
-        },
+        {"below": (1 - lam + sp.floor(lam)) * s.cgf_floor, "above": (lam - sp.floor(lam)) * s.cgf_ceiling},
     )
 
 
@@ -186,11 +183,7 @@ LEMMA_B3: Statement = Statement(
 EQ7: Statement = Statement(
     id="noble2022.eq7",
     kind="step",
-    source=Source(
-        PAPER,
-        "Appendix B.2",
-        "(7)",
-    ),
+    source=Source(PAPER, "Appendix B.2", "(7)"),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),
     sides=_interpolation_sides,

@@ -219,10 +219,7 @@ LEMMA_B2: Statement = Statement(
         ),
         *checks("privacy", _amplified, {"just inside epsilon >= 0": {**_HALF, "exp(epsilon)": ["1.01"]}}),
         *checks(
-            "privacy",
-            _amplified,
-            {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["0.99"]}},
-            "not-applicable",
+            "privacy", _amplified, {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["0.99"]}}, "not-applicable"
         ),
     ),
     smoke=("randomised response on a sample, exactly",),

@@ -200,11 +200,7 @@ LEMMA_B7: Statement = Statement(
 EQ8: Statement = Statement(
     id="noble2022.eq8",
     kind="step",
-    source=Source(
-        PAPER,
-        "Appendix B.4",
-        "(8)",
-    ),
+    source=Source(PAPER, "Appendix B.4", "(8)"),
     symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
     hypotheses=(ORDER, RATE, NOISE),
     sides=_interpolation_sides,

@@ -136,11 +136,7 @@ def _delta_sides(s: Symbols) -> Sides:
 EQ5: Statement = Statement(
     id="noble2022.eq5",
     kind="step",
-    source=Source(
-        PAPER,
-        "Appendix B.2",
-        "(5)",
-    ),
+    source=Source(PAPER, "Appendix B.2", "(5)"),
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
     sides=_epsilon_sides,
@@ -166,11 +162,7 @@ EQ5: Statement = Statement(
 EQ6: Statement = Statement(
     id="noble2022.eq6",
     kind="step",
-    source=Source(
-        PAPER,
-        "Appendix B.2",
-        "(6)",
-    ),
+    source=Source(PAPER, "Appendix B.2", "(6)"),
     symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=_delta_sides,
     checks=(

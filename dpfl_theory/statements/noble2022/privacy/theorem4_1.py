@@ -98,10 +98,7 @@ _FEW_STEPS = {"M": 200, "R": 2000, "l": 0.5, "s": 0.5, "K": 6, "sigma_g": 1.0, "
 THIRD_PARTY: Statement = Statement(
     id="noble2022.theorem4.1.third-party",
     kind="theorem",
-    source=Source(
-        PAPER,
-        "Theorem 4.1 (1), Section 4.1; Appendix B.4",
-    ),
+    source=Source(PAPER, "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     hypotheses=order.HYPOTHESES,
     relation=">=",
@@ -110,13 +107,7 @@ THIRD_PARTY: Statement = Statement(
     checks=(
         Check("algebra", "the order solved for epsilon", order.solved("third-party")),
         Check("algebra", "the minimum over alpha", _minimum, part=_MINIMUM),
-        Check(
-            "privacy",
-            "no constants",
-            order.no_constants(_guarantee, "third-party"),
-            order.LADDER,
-            "violated",
-        ),
+        Check("privacy", "no constants", order.no_constants(_guarantee, "third-party"), order.LADDER, "violated"),
         Check(
             "privacy",
             "the order with the constant 1",

@@ -84,10 +84,7 @@ _STEP = Symbol(
 REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.third-party.repaired",
     kind="theorem",
-    source=Source(
-        PAPER,
-        "Theorem 4.1 (1), Section 4.1; Appendix B.4",
-    ),
+    source=Source(PAPER, "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
     symbols=(*symbols("epsilon", "T", "l", "alpha", "K"), _STEP, *symbols("delta", "M", "R", "s", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",

@@ -117,10 +117,7 @@ _EACH = Symbol(
 SERVER: Statement = Statement(
     id="noble2022.theorem4.1.server",
     kind="theorem",
-    source=Source(
-        PAPER,
-        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
-    ),
+    source=Source(PAPER, "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     hypotheses=order.HYPOTHESES,
     relation=">=",
@@ -165,10 +162,7 @@ SERVER: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.server.repaired",
     kind="theorem",
-    source=Source(
-        PAPER,
-        "Theorem 4.1 (2), Section 4.1; Appendix B.4",
-    ),
+    source=Source(PAPER, "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
     symbols=(*symbols("epsilon_s", "T", "delta"), _EACH, _SHARE, *symbols("M", "R", "l", "s", "K", "sigma_g")),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",

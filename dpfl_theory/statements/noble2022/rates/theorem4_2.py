@@ -83,11 +83,7 @@ def fedavg_constant(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     found = (
         equal(sp.expand(noise**2), sp.expand(parts), "the square of the noise term, in two parts"),
         equal(given["sampling of users"] ** 2, (users * printed["users"]) ** 2, "the square of the users"),
-        equal(
-            given["heterogeneity"] ** 3 * s.l * s.M,
-            (drift * printed["drift"]) ** 3,
-            "lM times the cubed drift",
-        ),
+        equal(given["heterogeneity"] ** 3 * s.l * s.M, (drift * printed["drift"]) ** 3, "lM times the cubed drift"),
         equal(room, s.B**2 - 1, "what 12 B^2 leaves over 6(1 + B^2), in sixths"),
     )
     largest = sp.Max(sp.sqrt(3), 2 * 2 * sp.sqrt(6), users, drift, 12)

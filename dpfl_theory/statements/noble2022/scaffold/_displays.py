@@ -33,14 +33,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.scaffold._round_instances import noise, root
 from dpfl_theory.statements.symbolic import decided, errors
 
-__all__ = [
-    "between_cohorts",
-    "first_display",
-    "long_steps",
-    "other_displays",
-    "past_errors",
-    "pendulum",
-]
+__all__ = ["between_cohorts", "first_display", "long_steps", "other_displays", "past_errors", "pendulum"]
 
 
 def first_display(statement: Statement, _: Mapping[str, Any]) -> Outcome:
@@ -67,18 +60,12 @@ def other_displays(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     one = spread / (K * eta) ** 2  # Var c_i^t
     several = sp.summation(one, (j, 1, r))
     identities = {
-        "c_i - c + (x - y^K)/(K eta_l) is the mean of the K noisy gradients": (
-            -q + (x - end) / (K * eta),
-            S / K,
-        ),
+        "c_i - c + (x - y^K)/(K eta_l) is the mean of the K noisy gradients": (-q + (x - end) / (K * eta), S / K),
         "a variance is half of the mean square between two copies": (
             (second - 2 * first**2 + second) / 2,
             second - first**2,
         ),
-        "a step's error adds its variance": (
-            (second + eta**2 * V) - mean**2,
-            (second - mean**2) + eta**2 * V,
-        ),
+        "a step's error adds its variance": ((second + eta**2 * V) - mean**2, (second - mean**2) + eta**2 * V),
         "||d - eta g||^2 = ||d||^2 - 2 eta (<d, g> - ||g||^2/nu) - eta (2/nu - eta) ||g||^2": (
             d**2 - 2 * eta * inner + eta**2 * g**2,
             d**2 - 2 * eta * (inner - g**2 / nu) - eta * (2 / nu - eta) * g**2,

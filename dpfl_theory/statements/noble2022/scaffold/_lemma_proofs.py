@@ -77,12 +77,7 @@ def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     identities = (
         errors()
         | _cohort()
-        | {
-            "||D + X||^2 against 4 and 4/3": (
-                4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2,
-                (3 * D - X) ** 2 / 3,
-            )
-        }
+        | {"||D + X||^2 against 4 and 4/3": (4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2, (3 * D - X) ** 2 / 3)}
     )
     square, third = s["eta"] ** 2, sp.Rational(4, 3)
     proved = {
@@ -121,10 +116,7 @@ def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     proved = {
         "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
         "slope": (start, 1 / (nu**2 * eta_g**2)),
-        "noise": (
-            2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]),
-            eta * V / (nu * s["K"] * eta_g**2),
-        ),
+        "noise": (2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]), eta * V / (nu * s["K"] * eta_g**2)),
     }
     at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
     slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}

@@ -129,7 +129,7 @@ _NOISY: dict[str, dict[str, Any]] = {
     "300 users, noise leads": {
         **runs.run_of(_points(300, spread=0.0), 300, 1, 200, 0.0, distance=0.1),
         "epsilon": "5.4",
-    },
+    }
 }
 _FEW = {**runs.run_of(_points(8, spread=0.0), 8, 1, 1, 0.0, replicates=24), "epsilon": "500"}
 _ONE = {**runs.run_of(_points(8, spread=0.0), 1, 1, 7, 0.0, eta_g=1.0, replicates=24), "epsilon": "3000"}

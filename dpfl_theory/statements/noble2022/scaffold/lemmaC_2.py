@@ -68,13 +68,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     run = Scaffold(eta_l=0.5 / nu, eta_g=1.0, K=2)
     algorithm = Simulation(run, Cohort("fixed", 2), NoisyGradient(instance["noise"]))
     return Experiment(
-        problem,
-        algorithm,
-        20,
-        3.0 * np.ones(problem.d),
-        values,
-        replicates=512,
-        reach=Reach.anywhere(problem),
+        problem, algorithm, 20, 3.0 * np.ones(problem.d), values, replicates=512, reach=Reach.anywhere(problem)
     )
 
 

@@ -77,12 +77,7 @@ C4: Statement = Statement(
         *runs.checks(_short),
         *runs.checks(_short, runs=runs.OUTSIDE, expected="not-applicable"),
     ),
-    uses=(
-        "noble2022.corollaryC.1",
-        "noble2022.lemmaC.2",
-        "noble2022.lemmaC.3",
-        "noble2022.lemmaC.4.sharpened",
-    ),
+    uses=("noble2022.corollaryC.1", "noble2022.lemmaC.2", "noble2022.lemmaC.3", "noble2022.lemmaC.4.sharpened"),
 )
 
 C4_SHARPENED: Statement = replace(

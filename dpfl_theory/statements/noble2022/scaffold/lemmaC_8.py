@@ -58,10 +58,7 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     s, strongly = symbols_of(statement), bool(instance["strongly"])
     right = strongly_convex(Symbols({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
     c, nu, D0 = s.c, s.nu, s.D0
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {
-        s.varsigma: 0,
-        s.Sigma: nu * D0 / (100 * c),
-    }
+    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0, s.Sigma: nu * D0 / (100 * c)}
     T = 10**5 * (1 + sp.log(c)) if strongly else 100 * c
     ratio = right.subs(unit).subs(s.T, T).subs({nu: 1, D0: 1})  # both sides have the unit of nu D_0^2
     left = sp.Rational(999, 1000) ** 2 / 2

@@ -173,13 +173,7 @@ LEMMA: Statement = Statement(
     checks=(
         Check("algebra", "no step size helps", _no_step_helps, expected="violated"),
         Check("algebra", "a step that is too short, with units mended", _too_short_a_step, expected="violated"),
-        Check(
-            "exact",
-            "one step from the minimiser",
-            first.cases,
-            {"eta~ over its limit": ["1", "1/100"]},
-            "violated",
-        ),
+        Check("exact", "one step from the minimiser", first.cases, {"eta~ over its limit": ["1", "1/100"]}, "violated"),
         first.worst("gradient", "1/24"),
         *_refuting_runs(),
     ),

@@ -29,10 +29,7 @@ def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
 def _strongly_convex(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
-        {
-            "noise": s.c * noble.averaged(s) / (s.mu * s.T),
-            "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
-        },
+        {"noise": s.c * noble.averaged(s) / (s.mu * s.T), "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T)},
     )
 
 
@@ -59,26 +56,13 @@ def _non_convex(s: Symbols) -> Sides:
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.strongly-convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (1), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(
-        noble.STRONGLY_CONVEX,
-        noble.SMOOTH,
-        noble.GRADIENTS,
-        noble.WARM,
-        noble.SAMPLING,
-        strong.LONG_ENOUGH,
-    ),
+    hypotheses=(noble.STRONGLY_CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, strong.LONG_ENOUGH),
     sides=_strongly_convex,
     prescription=lambda s: _steps(s, strongly=True),
-    checks=(
-        *lasting.floors(),
-        *private.moderate_runs("scaffold"),
-    ),
+    checks=(*lasting.floors(), *private.moderate_runs("scaffold")),
     expected="violated",
     uses=("noble2022.lemmaC.8",),
 )
@@ -86,22 +70,14 @@ STRONGLY_CONVEX: Statement = Statement(
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (2), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
     checks=(
-        Check(
-            "algebra",
-            "start at the minimiser",
-            lasting.starts_at_the_minimiser("D0"),
-            expected="violated",
-        ),
+        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("D0"), expected="violated"),
         lasting.two_slopes(),
         Check("algebra", "the paper's own settings", own.own_settings, own.SETTINGS, part=own.PART),
         *first.checks("excess", "scaffold"),
@@ -114,22 +90,14 @@ CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.non-convex",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (3), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
     checks=(
-        Check(
-            "algebra",
-            "start at the minimiser",
-            lasting.starts_at_the_minimiser("F0"),
-            expected="violated",
-        ),
+        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("F0"), expected="violated"),
         lasting.noise_stays(),
         *first.checks("gradient", "scaffold"),
     ),

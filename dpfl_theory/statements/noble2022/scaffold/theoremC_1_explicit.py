@@ -120,12 +120,7 @@ EXPLICIT: Statement = Statement(
         noble.ROUNDS,
     ),
     sides=lambda s: _sides(s, lemma.PRINTED),
-    checks=(
-        Check("algebra", "Lemma C.7 over T rounds", _telescoped(lemma.LEMMA)),
-        *_checks(),
-        *_OUTSIDE,
-        *runs.runs(),
-    ),
+    checks=(Check("algebra", "Lemma C.7 over T rounds", _telescoped(lemma.LEMMA)), *_checks(), *_OUTSIDE, *runs.runs()),
     uses=("noble2022.lemmaC.7",),
 )
 

@@ -157,10 +157,7 @@ def _convex_runs() -> tuple[Check, ...]:
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (2), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
@@ -177,10 +174,7 @@ CONVEX: Statement = Statement(
 STRONGLY_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.strongly-convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (1), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, strong.LONG_ENOUGH),
@@ -203,10 +197,7 @@ STRONGLY_CONVEX: Statement = Statement(
 NON_CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.non-convex.repaired",
     kind="theorem",
-    source=Source(
-        noble.PAPER,
-        "Theorem C.1 (3), Appendix C.2",
-    ),
+    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, runs.AWAY),

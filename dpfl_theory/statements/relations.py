@@ -1,0 +1,205 @@
+"""How statements follow from others, as data that gives algebra checks; and formulas with some symbols replaced.
+
+A proof step is a function of the statement's `Formula` that returns two expressions and a label:
+
+    @algebra("from (34), over the rounds")
+    def summed(s: Formula) -> Proof:
+        noise = s.K * s.C**2 * s.rho**2
+        return s.D**2 / s.K + noise + of(EQ34, eta=s.prescribed["eta"]).rhs, s.slack, "(34) summed over the rounds"
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from dpfl_theory.core import Check, Outcome, Statement, Symbols
+from dpfl_theory.core.formula import prescription_of, symbols_of, total
+from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.symbolic import all_equal, equal
+
+__all__ = [
+    *("Formula", "Proof", "algebra", "becomes", "equal_sides", "in_the_limit", "limit", "of"),
+    *("prescribes_as", "special_form", "specialises"),
+]
+
+
+SIDES = ("lhs", "rhs")
+Swap = Any
+"""What replaces a symbol: a number or an expression, the name of a symbol of the other statement, or a function of its
+formula."""
+Equality = tuple[Any, Any, str]
+Proof = Equality | Sequence[Equality] | Outcome
+"""Two expressions that must be equal and a label, several of them, or an outcome."""
+
+
+class Pair(NamedTuple):
+    """The two sides of the sum of two formulas."""
+
+    lhs: Any
+    rhs: Any
+
+
+class Formula(Symbols):
+    """A statement's symbols (``s.rho``), the totals of its sides and its prescription, with some symbols replaced.
+
+    The sum of two formulas is their sum side by side.
+
+    >>> from dpfl_theory.statements import get
+    >>> s = of(get("das2022.fact2"), p=2)
+    >>> s.rhs
+    2*sum_of_squared_norms
+    """
+
+    __slots__ = ("_swaps", "statement")
+
+    def __init__(self, statement: Statement, swaps: Mapping[Any, Any]) -> None:
+        super().__init__(symbols_of(statement), statement.id)
+        self.statement, self._swaps = statement, swaps
+
+    def __add__(self, other: Formula) -> Pair:
+        return Pair(self.lhs + other.lhs, self.rhs + other.rhs)
+
+    def _replaced(self, expression: Any) -> Any:
+        return expression.subs(self._swaps, simultaneous=True) if self._swaps else expression
+
+    @property
+    def lhs(self) -> Any:
+        """The left side."""
+        return self._replaced(total(self.statement, "lhs"))
+
+    @property
+    def rhs(self) -> Any:
+        """The right side."""
+        return self._replaced(total(self.statement, "rhs"))
+
+    @property
+    def slack(self) -> Any:
+        """The right side less the left one."""
+        return self.rhs - self.lhs
+
+    @property
+    def prescribed(self) -> dict[str, Any]:
+        """The prescribed hyper-parameters."""
+        return {name: self._replaced(sp.sympify(e)) for name, e in prescription_of(self.statement).items()}
+
+
+def of(statement: Statement, **swaps: Any) -> Formula:
+    """The formula of a statement in which these symbols are replaced by expressions."""
+    symbols = symbols_of(statement)
+    return Formula(statement, {symbols[name]: value for name, value in swaps.items()})
+
+
+def _into(general: Statement, statement: Statement, swaps: Mapping[str, Swap]) -> Formula:
+    """The general statement's formula in the symbols of the statement; those that have the same name are the same."""
+    own, new = symbols_of(general), symbols_of(statement)
+    found = {
+        own[name]: new[by] if isinstance(by, str) else by(of(statement)) if callable(by) else sp.sympify(by)
+        for name, by in swaps.items()
+    }
+    return Formula(general, {own[name]: new[name] for name in own if name in new} | found)
+
+
+def algebra(
+    name: str, part: str = "", expected: str = "holds", **instance: Any
+) -> Callable[[Callable[..., Proof]], Check]:
+    """The algebra check of this name from a proof step, a function of the statement's `Formula` and, if there is one,
+    of the instance's entries."""
+
+    def made(step: Callable[..., Proof]) -> Check:
+        @functools.wraps(step)
+        def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+            return _decided(step(of(statement), **instance))
+
+        return Check("algebra", name, build, instance, expected, part)
+
+    return made
+
+
+def _decided(proof: Proof) -> Outcome:
+    if isinstance(proof, Outcome):
+        return proof
+    return equal(*proof) if isinstance(proof, tuple) else all_equal(*proof)
+
+
+def specialises(
+    general: Statement, how: str, prescription: bool = True, **swaps: Swap
+) -> Callable[[Statement], Iterator[Check]]:
+    """The statement is a special case of the general one: its formula, and what it prescribes, are the general ones
+    with symbols replaced. how: the replacement in words."""
+
+    def compared(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        message = f"{general.id} with {how} against {statement.id}"
+        return equal(-_into(general, statement, swaps).slack, -of(statement).slack, message)
+
+    def checks(statement: Statement) -> Iterator[Check]:
+        yield Check("algebra", f"special case of {general.id}", compared)
+        if prescription:
+            yield prescribes_as(general, how, **swaps)
+
+    return checks
+
+
+def prescribes_as(general: Statement, how: str, expected: str = "holds", **swaps: Swap) -> Check:
+    """A check that the statement prescribes what the general one does, with symbols of the latter replaced."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        known = symbols_of(general)
+        mine = _into(general, statement, {name: by for name, by in swaps.items() if name in known}).prescribed
+        theirs = of(statement).prescribed
+        shared = sorted(mine.keys() & theirs.keys())
+        if not shared:
+            return Outcome(False, f"{general.id} and {statement.id} prescribe no hyper-parameter in common")
+        found = all_equal(
+            *(
+                (mine[name], theirs[name], f"{name} of {general.id} with {how} against {statement.id}")
+                for name in shared
+            )
+        )
+        said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
+        return Outcome(True, said) if found.true else found
+
+    part = f"It compares the prescription with that of {general.id}; other checks compare the two sides."
+    return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected, part=part)
+
+
+def special_form(name: str, general: Statement, how: str, part: str = "", **swaps: Swap) -> Check:
+    """A check that both sides, each for itself, are those of the general statement with symbols replaced."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        label = f"of {general.id} {how} against {statement.id}"
+        return all_equal(*equal_sides(_into(general, statement, swaps), of(statement), label))
+
+    return Check("algebra", name, build, part=part)
+
+
+def becomes(name: str, special: Statement, how: str, **swaps: Swap) -> Check:
+    """A check that the statement, with symbols of its own replaced, has both sides of the special one."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        label = f"of {statement.id} {how} against {special.id}"
+        return all_equal(*equal_sides(_into(statement, special, swaps), of(special), label))
+
+    return Check("algebra", name, build)
+
+
+def equal_sides(first: Formula | Pair, second: Formula | Pair, label: str) -> list[Equality]:
+    """That two formulas agree, each side for itself."""
+    return [(getattr(first, side), getattr(second, side), f"{side} {label}") for side in SIDES]
+
+
+def limit(finite: Statement, symbol: str) -> Check:
+    """A check that the asymptotic statement is the finite one over its coefficient, as a symbol grows without bound."""
+
+    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+        return equal(*in_the_limit(of(finite), symbol, statement, f"the limit {symbol} -> oo of {finite.id}"))
+
+    return Check("algebra", f"limit of {finite.id} as {symbol} grows", build)
+
+
+def in_the_limit(finite: Formula, symbol: str, statement: Statement, label: str) -> Equality:
+    """The limit of a formula, over its coefficient, and the asymptotic statement, cross-multiplied."""
+    left, right = (sp.limit(getattr(finite, side), finite[symbol], sp.oo) for side in SIDES)
+    own = of(statement)
+    return left * own.rhs, right * own.lhs, f"{label} against {statement.id}"
