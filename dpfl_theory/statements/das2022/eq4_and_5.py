@@ -122,11 +122,11 @@ def _printed(
     )
 
 
-def _repaired(printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
+def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
     return replace(
         printed,
         **AMENDED,
-        id=f"{printed.id}.repaired",
+        id=id_,
         title=printed.title.replace("Section 4.1's $K$", "Theorem 4's $K$"),
         source=replace(
             printed.source,
@@ -178,6 +178,6 @@ EQ5 = _printed(
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired(EQ4, theorem4.A, "E_gap", CLIP),
-    _repaired(EQ5, theorem4.B_REPAIRED, "E_weighted_gap", NORMALISE),
+    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", CLIP),
+    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", NORMALISE),
 )

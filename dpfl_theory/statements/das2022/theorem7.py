@@ -200,6 +200,7 @@ _FIXED = "fixed cohorts give the printed form"
 
 
 def _repaired(
+    id_: str,
     printed: Statement,
     sides: Callable[[Symbols], Sides],
     checks: tuple[Check, ...],
@@ -210,7 +211,7 @@ def _repaired(
     return replace(
         printed,
         **AMENDED,
-        id=f"{printed.id}.repaired",
+        id=id_,
         title=f"{printed.title} (repaired for independent sampling)",
         source=replace(printed.source, note="derived: the proof with das2022.eq12.repaired in place of (12)"),
         text=(
@@ -226,6 +227,7 @@ def _repaired(
 
 
 GENERAL_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.repaired",
     GENERAL,
     lambda s: _sides(s, s.kappa),
     battery(
@@ -236,6 +238,7 @@ GENERAL_REPAIRED: Statement = _repaired(
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.alpha.repaired",
     ALPHA,
     lambda s: _alpha_sides(s, s.kappa),
     battery(becomes(_FIXED, ALPHA, "at kappa = 0", kappa=0), NORMALISE("alpha-norm alpha-jumps inside")),
