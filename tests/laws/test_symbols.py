@@ -1,4 +1,4 @@
-"""A statement is written in its paper's symbols: the rendered formula has the LaTeX of each of them, as in its table."""
+"""Statements are written in their papers' symbols: a rendered formula has the LaTeX of each, which is that of the table."""
 
 from __future__ import annotations
 
