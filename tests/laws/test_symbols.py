@@ -1,4 +1,4 @@
-"""Statements are written in their papers' symbols: a rendered formula has the LaTeX of each, which is that of the table."""
+"""Statements are written in their papers' symbols: a rendered formula has the LaTeX of each, as the table has it."""
 
 from __future__ import annotations
 
