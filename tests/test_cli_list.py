@@ -70,10 +70,6 @@ def test_other_forms_come_right_behind_the_printed_one(capsys: Output) -> None:
     assert found[at + 1 : at + 3] == ["das2022.theorem4b.fixed-size", "das2022.theorem4b.repaired"]
 
 
-def test_the_ids_that_shells_are_offered_are_those_of_the_catalogue() -> None:
-    assert set(statements.known_ids()) == {s.id for s in statements.all_statements()}
-
-
 def test_papers_are_read_off_their_packages() -> None:
     assert set(known()) == {s.paper for s in statements.all_statements()}
     assert known()["zhang2021"].heading.endswith("Level Differential Privacy (2021)")

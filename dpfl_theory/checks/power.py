@@ -1,10 +1,8 @@
-"""Measures the errors that the checks of each statement could detect, and writes `dpfl_theory/statements/power.json`.
+"""Measures the errors that the checks of each statement could detect, from evidence and from planted changes.
 
-    python -m dpfl_theory.checks.power reports/evidence/check.json [ID]...
-
-reads the evidence of a check of the catalogue or of some of its statements, and plants changes. Each statement is
-replaced by a stronger one, all its checks except the simulations run in a process of their own, and their verdicts are
-compared. The limits of a simulation, and those of a privacy claim, show without another run which changes they detect.
+Each statement is replaced by a stronger one, all its checks except the simulations run in a process of their own, and
+their verdicts are compared. The limits of a simulation, and those of a privacy claim, show without another run which
+changes they detect. `dpfl_theory.checks.record` writes the result.
 """
 
 from __future__ import annotations
@@ -14,14 +12,11 @@ import itertools
 import json
 import math
 import multiprocessing
-import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, methods
@@ -29,9 +24,7 @@ from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.runtime.threads import usable_cores
-from dpfl_theory.statements.power import FILE, Power, recorded
+from dpfl_theory.statements.power import Power
 
 __all__ = [
     "SHRINKAGES",
@@ -327,17 +320,3 @@ def _without_each_term(task: tuple[int, Found]) -> dict[str, str]:
 def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[str, str], dict[str, Any]]:
     index, share, among = task
     return planted(_PLANTED[index], share, among)
-
-
-def main(path: str, *ids: str) -> None:
-    """Measure the power of every statement with evidence in a document of `check`, or of those named, and write the
-    file; the records of other statements stay."""
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = measure(document["evidence"], catalogue.select(ids), jobs=usable_cores())
-    kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}
-    statements = {id_: power.to_json() for id_, power in kept.items() if power is not None}
-    write(FILE, json.dumps({"statements": statements}, indent=1, ensure_ascii=False) + "\n")
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

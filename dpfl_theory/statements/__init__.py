@@ -16,7 +16,6 @@ from types import ModuleType
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.power import every
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
 """The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
@@ -28,7 +27,6 @@ __all__ = [
     "file_of",
     "get",
     "in_order",
-    "known_ids",
     "load_file",
     "papers",
     "select",
@@ -82,15 +80,6 @@ def all_statements() -> tuple[Statement, ...]:
 def papers() -> tuple[str, ...]:
     """The papers that have statements."""
     return tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg))
-
-
-def known_ids() -> tuple[str, ...]:
-    """The ids of all statements of the catalogue, read from the recorded power. It imports no statement, so it is fast.
-
-    >>> "das2022.theorem4a" in known_ids()
-    True
-    """
-    return tuple(every())
 
 
 def get(id_: str) -> Statement:
