@@ -14,7 +14,7 @@ from itertools import groupby
 import pytest
 
 from dpfl_theory import statements
-from dpfl_theory.cli import _color, _listing, main
+from dpfl_theory.cli import _layout, _listing, main
 from dpfl_theory.cli.list import EXPECTED
 from dpfl_theory.core.parameter import meanings
 from dpfl_theory.core.prose import plain
@@ -349,6 +349,6 @@ def test_hypotheses_can_be_imported_as_told() -> None:
 def test_a_dumb_terminal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    assert not _color.on_terminal()
+    assert not _layout.on_terminal()
     monkeypatch.setenv("TERM", "xterm")
-    assert _color.on_terminal()
+    assert _layout.on_terminal()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import json
 import time
@@ -14,7 +15,6 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.hypotheses import BuildError
-from dpfl_theory.checks.run_method import run_method
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
 from dpfl_theory.core import Check, Statement, methods
@@ -27,7 +27,7 @@ from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate_checks import not_compared
 
-__all__ = ["cannot", "checks_of", "run_one"]
+__all__ = ["cannot", "checks_of", "run_method", "run_one"]
 
 
 @functools.cache
@@ -143,3 +143,14 @@ def _at(error: BaseException, function: Callable[..., Any]) -> str:
         return ""
     file = Path(code.co_filename)
     return line_of(error, file) or f" ({file.name}, line {code.co_firstlineno})"
+
+
+def run_method(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The evidence of a check, from ``run`` of its method's module.
+
+    The module is imported by its name, so that evidence of one method does not depend on the code of the others
+    (`dpfl_theory.checks.change_detection`).
+    """
+    runner = importlib.import_module(methods.get(check.method).runner)
+    evidence: Evidence = runner.run(statement, check, settings)
+    return evidence

@@ -18,8 +18,8 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.power import measure
+from dpfl_theory.checks.profiles import omitted
 from dpfl_theory.checks.runner import checks_of
-from dpfl_theory.checks.standard import omitted
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime import durations

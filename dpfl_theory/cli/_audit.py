@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Format, Seed, number, table
-from dpfl_theory.cli._output import laid_out
+from dpfl_theory.cli._layout import laid_out, number, table
+from dpfl_theory.cli._options import Device, Format, Seed
 from dpfl_theory.cli._parameters import number as parsed
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select

@@ -1,16 +1,18 @@
-"""Options that several commands share, and tables as text."""
+"""Options that several commands share, and what they mean."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from dpfl_theory.errors import InputError
+from dpfl_theory import statements
+from dpfl_theory.core import Statement
+from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.console import FULL, PAPER, emit, parse_budget
 
 if TYPE_CHECKING:
@@ -30,11 +32,10 @@ __all__ = [
     "Schema",
     "Seed",
     "give_schema",
-    "number",
+    "one_statement",
     "opened",
     "parse_jobs",
     "parse_limit",
-    "table",
 ]
 
 OWN_LIMIT = "10m"
@@ -101,26 +102,18 @@ def parse_limit(text: str | None, file: str | None) -> float | None:
     return parse_budget(text if text is not None or file is None else OWN_LIMIT, "limit")
 
 
-def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows as aligned columns, with the first row as the heading; columns listed in ``right`` are flush right.
+def one_statement(id_: str | None, file: str | None, *limits: float | None) -> Statement:
+    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id.
 
-    >>> print(table([("id", "ratio"), ("a.b", "0.5"), ("c", "0.25")], right=[1]))
-    id   ratio
-    a.b    0.5
-    c     0.25
+    limits: time limits of the file's import [s]. Raises InputError where no statement or several match.
     """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths)))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def number(value: float | None) -> str:
-    """A number to four significant digits; ``-`` for None.
-
-    >>> number(0.123456), number(12), number(None)
-    ('0.1235', '12', '-')
-    """
-    return "-" if value is None else f"{value:.4g}"
+    if file is None:
+        if id_ is None:
+            raise InputError("no statement is named: give an ID, as 'dpfl-theory list' shows it, or --file")
+        return statements.get(id_)
+    own = {s.id: s for s in statements.load_file(file, *limits)}
+    if id_ is None and len(own) > 1:
+        raise InputError(f"{file!r} has {len(own)} statements: name one of {', '.join(own)}")
+    if id_ is not None and id_ not in own:
+        raise unknown_name("statement", id_, own)
+    return own[id_] if id_ is not None else next(iter(own.values()))

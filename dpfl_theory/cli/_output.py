@@ -6,21 +6,20 @@ import contextlib
 import json
 import math
 import re
-import textwrap
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
+from dpfl_theory.cli._layout import laid_out
 from dpfl_theory.errors import DpflError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
-__all__ = ["Output", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]
+__all__ = ["Output", "as_text", "busy", "plain_formula", "rounded", "within"]
 
 DIGITS = 5
-WIDTH = 110
 ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 
 
@@ -112,27 +111,6 @@ def as_text(d: Mapping[str, Any]) -> str:
     rows = [*_file_entries(d), *_how(d)]
     rows += [("note", text) for text in d.get("notes", [])] + [("warning", text) for text in d.get("warnings", [])]
     return laid_out(rows)
-
-
-def laid_out(rows: Sequence[tuple[str, str]]) -> str:
-    """Lines of a name and a text, in two columns.
-
-    >>> print(laid_out([("q", "1.7381"), ("delta", "1e-06")]))
-    q      1.7381
-    delta  1e-06
-    """
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(
-        textwrap.fill(
-            text,
-            WIDTH,
-            initial_indent=f"{name.ljust(width)}  ",
-            subsequent_indent=" " * (width + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for name, text in rows
-    )
 
 
 def _file_entries(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

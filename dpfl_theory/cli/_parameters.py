@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -16,7 +16,7 @@ from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.runtime.console import as_options, option
 
-__all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
+__all__ = ["Parameter", "add_options", "build", "number", "parameters", "takes", "text_option", "with_options"]
 
 LARGEST = 1e300
 """The largest number that is accepted: computations with larger ones may overflow."""
@@ -70,7 +70,11 @@ def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callab
     ``algorithms`` are those of the command: the help of an option says which of them take it.
     """
     known = tuple(algorithms)
-    options = [_option(p, known) for p in made]
+    return add_options([_option(p, known) for p in made])
+
+
+def add_options(options: Sequence[inspect.Parameter]) -> Callable[[F], F]:
+    """Add options to a command, after its first parameter; it gets them as ``**given``."""
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function, eval_str=True)
@@ -82,6 +86,13 @@ def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callab
     return decorate
 
 
+def text_option(name: str, metavar: str, help_: str) -> inspect.Parameter:
+    """An option whose value is text, for an argument of the library."""
+    described = as_options(help_[:1].upper() + help_[1:])
+    annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=described)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
 def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     text = p.help
     if len(p.defaults) == 1:
@@ -90,11 +101,7 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     if others:
         few = len(others) < len(p.takers)
         text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
-    metavar = "|".join(p.choices) or ("N" if p.whole else "X")
-    annotation = Annotated[
-        str | None, typer.Option(option(p.name), metavar=metavar, help=as_options(text[:1].upper() + text[1:]))
-    ]
-    return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return text_option(p.name, "|".join(p.choices) or ("N" if p.whole else "X"), text)
 
 
 def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: str | None = None) -> Mechanism:

@@ -13,7 +13,8 @@ from dpfl_theory import privacy
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
-from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format
 from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name

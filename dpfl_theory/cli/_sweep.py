@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.cli._options import number, table
-from dpfl_theory.cli._output import laid_out
+from dpfl_theory.cli._layout import laid_out, number, table
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import apart, writable

@@ -13,9 +13,7 @@ import typer
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._certificates import target_of, write_certificates
-from dpfl_theory.cli._check_text import as_text, evidence_lines, why_unchecked
-from dpfl_theory.cli._interrupt import Partial
+from dpfl_theory.cli._check_output import Partial, as_junit, as_text, evidence_lines, target_of, write_certificates
 from dpfl_theory.cli._options import (
     Device,
     Fresh,
@@ -181,7 +179,7 @@ def check(
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
-        from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
+        from dpfl_theory.checks.hypotheses import edges, untested_text
         from dpfl_theory.report.user_statements import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
@@ -252,9 +250,9 @@ def _planned(
     chosen: Sequence[Statement], methods: Sequence[str], smoke: bool, standard: bool
 ) -> list[tuple[Statement, Check]]:
     """The checks of the statements by the methods, restricted to the smoke set or the profile where requested."""
+    from dpfl_theory.checks.profiles import smoke_set
+    from dpfl_theory.checks.profiles import standard as of_profile
     from dpfl_theory.checks.runner import plan
-    from dpfl_theory.checks.smoke import smoke_set
-    from dpfl_theory.checks.standard import standard as of_profile
 
     pairs = plan(chosen, methods)
     return smoke_set(pairs) if smoke else of_profile(pairs) if standard else pairs
@@ -263,13 +261,6 @@ def _planned(
 def as_json(report: Report, document: dict[str, Any]) -> str:
     """The document as JSON."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def as_junit(report: Report, document: dict[str, Any]) -> str:
-    """The document as JUnit (`dpfl_theory.cli._junit`)."""
-    from dpfl_theory.cli._junit import junit
-
-    return junit(document, why_unchecked=why_unchecked)
 
 
 FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format, Schema, Seed, give_schema
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import printed_aside, writable, write

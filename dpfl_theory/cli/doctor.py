@@ -9,7 +9,8 @@ from typing import Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format
 from dpfl_theory.runtime.console import choice, emit
 
 app = typer.Typer()

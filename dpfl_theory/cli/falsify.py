@@ -10,8 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, parse_limit
-from dpfl_theory.cli._resolve import one_statement
+from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, one_statement, parse_limit
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable, write
@@ -53,11 +52,11 @@ def falsify(
       dpfl-theory falsify hou2023.theorem1 --budget 60s
       dpfl-theory falsify --file my_statements.py --instances 500
     """
-    from dpfl_theory.checks import search_document
+    from dpfl_theory.checks.document import SEARCH_SCHEMA, search_schema
     from dpfl_theory.checks.falsify import falsify as search
 
     if schema:
-        return give_schema(search_document.schema)
+        return give_schema(search_schema)
     choice("format", format_, ("text", "json"))
     seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
     target = None if output is None else writable(output, reads=(file,))
@@ -80,7 +79,7 @@ def falsify(
             ),
         )
     found = replace(found, evidence=replace(found.evidence, warnings=(*counted(warned), *found.evidence.warnings)))
-    document = {"schema": search_document.SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
+    document = {"schema": SEARCH_SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
     text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
     if target is None:
         emit(text)

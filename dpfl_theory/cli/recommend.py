@@ -11,7 +11,17 @@ import typer
 
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
-from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
+from dpfl_theory.cli._recommend import (
+    as_text,
+    comparison_text,
+    draw_comparison,
+    draw_neighbourhoods,
+    kind_of,
+    number,
+    numbers,
+    parsed,
+    with_inputs,
+)
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
@@ -106,7 +116,6 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.cli import _compare, _confirm
     from dpfl_theory.cli._output import busy
     from dpfl_theory.runtime.cached_calls import Reuse
 
@@ -124,7 +133,7 @@ def recommend(
         if text is not None
     }
     words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
-    drawn = _compare.kind_of(picture)
+    drawn = kind_of(picture)
     reuse = Reuse(fresh=fresh)
     runs: dict[str, Any] = {
         "reuse": reuse,
@@ -136,15 +145,13 @@ def recommend(
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
-            document = recommended(
-                algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
-            )
+            document = recommended(algorithm, data=data, **shape, **words, **how, **numbers(given), progress=progress)
         _say_reused(reuse)
         if picture is not None:
-            _compare.draw(document, picture, drawn)
+            draw_comparison(document, picture, drawn)
             if confirm:
-                _confirm.draw(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
-        _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
+                draw_neighbourhoods(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
+        _give(document, form, comparison_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     if algorithm is None:
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
@@ -166,7 +173,7 @@ def recommend(
         document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
     _say_reused(reuse)
     if picture is not None:
-        _confirm.draw(document, picture, drawn)
+        draw_neighbourhoods(document, picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
 
 

@@ -76,7 +76,7 @@ def sweep(
     target = _sweep.target_of(output, folder, config, design)
     processes = min(each or (usable_cores() if needs_processes(design.cells) else 1), len(design.cells))
     if dry_run:
-        from dpfl_theory.cli._output import laid_out
+        from dpfl_theory.cli._layout import laid_out
         from dpfl_theory.sweep.estimate import as_rows, estimate
 
         found = packed(design.cells, many or usual_pack(design.cells, processes))

@@ -8,7 +8,7 @@ value changes one line. The command
 writes all sections. Who reads a section says what its values mean:
 
 * ``power``: by statement, the errors that its checks would detect (`dpfl_theory.statements.power`);
-* ``standard``: by statement, the checks that the standard profile leaves out (`dpfl_theory.checks.standard`);
+* ``standard``: by statement, the checks that the standard profile leaves out (`dpfl_theory.checks.profiles`);
 * ``seconds``, ``mean_seconds``, ``validation_seconds``: expected durations (`dpfl_theory.runtime.durations`).
 
 No id is taken from the table: the catalogue has the statements, and one without a row is measured by the next run.

@@ -9,8 +9,8 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks.execute import checks_of
+from dpfl_theory.checks.profiles import chosen, left_out, standard
 from dpfl_theory.checks.runner import plan
-from dpfl_theory.checks.standard import chosen, left_out, standard
 from dpfl_theory.core import Check, Hypothesis, Statement, by_construction
 from dpfl_theory.core.evidence import HALF, UNMET, kind_of, statement_verdict
 from dpfl_theory.runtime.evidence_table import section

@@ -1,13 +1,21 @@
-"""The standard profile: of each statement the checks that decide.
+"""The parts of all checks that are run: the standard profile, and the smoke set.
 
-The table of what was measured has the checks that the standard profile leaves out. It runs all others, including new
-ones. From the evidence of all checks of a statement and their power (`dpfl_theory.checks.power`) these are chosen:
+The standard profile has, of each statement, the checks that decide. The table of what was measured has those that it
+leaves out. It runs all others, including new ones. From the evidence of all checks of a statement and their power
+(`dpfl_theory.checks.power`) these are chosen:
 
 * every check that is known to refute it, or to stay open, and every check of the smoke set;
 * for each method a check that detects the smallest changes, the fastest among those that detect changes as small;
 * for each term of the right side the check that detects its absence;
 * for each hypothesis the fastest instance that it excludes;
 * further checks that the statement's verdict needs, such as the other half of an equality.
+
+The smoke set is a few fast checks of every paper and method, which CI runs on every change. They are chosen to fail
+when a shared part is broken: bounds that are nearly attained (a ratio near 1 leaves no room for a wrong kernel or
+noise); left sides that are known; refutations by known factors; and both outcomes of the units check. Its tests plant
+such faults in every algorithm and say which check detects which. A statement with a check that is known to refute it
+has no other one here, so that no verdict hides another. A statement names its checks that belong here
+(`Statement.smoke`).
 """
 
 from __future__ import annotations
@@ -22,7 +30,7 @@ from dpfl_theory.core.evidence import UNMET, kind_of, verdict_of
 from dpfl_theory.runtime.evidence_table import section
 from dpfl_theory.statements.power import Power
 
-__all__ = ["chosen", "left_out", "omitted", "standard"]
+__all__ = ["chosen", "left_out", "omitted", "smoke_set", "standard"]
 
 TIERS = (0.001, 0.01, 0.1, 0.5, 1.0)
 """Checks that detect changes up to the same one of these shares count as equal, and the fastest is chosen."""
@@ -100,3 +108,14 @@ def omitted(statement: Statement, checks: Sequence[Check], found: Found, power: 
         if (c.method, c.name) not in kept:
             made.setdefault(c.method, []).append(c.name)
     return made
+
+
+def smoke_set(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, Check]]:
+    """Those of the planned checks that belong to the smoke set.
+
+    >>> from dpfl_theory.checks.runner import plan
+    >>> from dpfl_theory.statements import get
+    >>> [c.name for _, c in smoke_set(plan([get("das2022.lemma10.smooth-alone")]))]
+    ['non-convex, eta L = 1']
+    """
+    return [(statement, c) for statement, c in pairs if c.smoke]
