@@ -37,7 +37,7 @@ def record(documents: Sequence[Document]) -> None:
     checks = [d for d in documents if "evidence" in d]
     scripts = [d for d in documents if "name" in d]
     if not checks and not scripts:
-        raise InputError("no document has evidence of checks or of a validation: give those of `check` or `reproduce`")
+        raise InputError("no document has evidence of checks or of a validation: give those of 'check' or 'reproduce'")
     ids = {s.id for s in catalogue.all_statements()}
     if checks:
         timed = [e for d in checks for e in d["evidence"] if e["statement"] in ids]

@@ -33,8 +33,8 @@ __all__ = [
     "Partial",
     "as_junit",
     "as_text",
+    "certificate_file",
     "evidence_lines",
-    "target_of",
     "why_unchecked",
     "write_certificates",
 ]
@@ -168,7 +168,7 @@ def _legal(text: str) -> str:
 METHOD = "worst-case"
 
 
-def target_of(
+def certificate_file(
     file: str | None, output: str | None, pairs: Sequence[tuple[Statement, Check]], reads: str | None = None
 ) -> Path | None:
     """The file for certificates, None without one.

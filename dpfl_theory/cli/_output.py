@@ -12,9 +12,9 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
 from dpfl_theory.cli._layout import laid_out
+from dpfl_theory.cli._options import deliver, target_of
 from dpfl_theory.errors import DpflError
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
+from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, option
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["Output", "as_text", "busy", "plain_formula", "rounded", "within"]
@@ -28,7 +28,7 @@ class Output:
 
     def __init__(self, format_: str, output: str | None) -> None:
         self.format = choice("format", format_, ("text", "json"))
-        self.target = None if output is None else writable(output)
+        self.target = target_of(output)
 
     def write(self, document: Mapping[str, Any]) -> None:
         """Write the document; numbers that are not finite become null, with a warning.
@@ -44,11 +44,7 @@ class Output:
         made["schema"] = "dpfl-theory/privacy/1"
         as_json = self.format == "json"
         text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
-        if self.target is None:
-            emit(text)
-        else:
-            write(self.target, text + "\n")
-            print_message(f"{re.sub(' +', ' ', as_text(made).splitlines()[0])}: {self.target}")
+        deliver(text, self.target, re.sub(" +", " ", as_text(made).splitlines()[0]))
 
 
 def _finite(value: Any, where: str, missing: list[str]) -> Any:

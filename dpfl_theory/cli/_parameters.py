@@ -5,18 +5,17 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-import typer
-
+from dpfl_theory.cli._options import add_options, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
-from dpfl_theory.runtime.console import as_options, option
+from dpfl_theory.runtime.console import option
 
-__all__ = ["Parameter", "add_options", "build", "number", "parameters", "takes", "text_option", "with_options"]
+__all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 
 LARGEST = 1e300
 """The largest number that is accepted: computations with larger ones may overflow."""
@@ -71,26 +70,6 @@ def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callab
     """
     known = tuple(algorithms)
     return add_options([_option(p, known) for p in made])
-
-
-def add_options(options: Sequence[inspect.Parameter]) -> Callable[[F], F]:
-    """Add options to a command, after its first parameter; it gets them as ``**given``."""
-
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function, eval_str=True)
-        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
-        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *options, *others)]
-        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
-        return function
-
-    return decorate
-
-
-def text_option(name: str, metavar: str, help_: str) -> inspect.Parameter:
-    """An option whose value is text, for an argument of the library."""
-    described = as_options(help_[:1].upper() + help_[1:])
-    annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=described)]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:

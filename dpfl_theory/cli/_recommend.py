@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.cli._layout import laid_out
-from dpfl_theory.cli._parameters import add_options, text_option
+from dpfl_theory.cli._options import add_options, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting

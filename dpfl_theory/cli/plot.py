@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory.cli._options import Device, Seed, one_statement, parse_limit
+from dpfl_theory.cli._options import Device, Seed, UserFile, one_statement, parse_limit
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.numerals import number_of
@@ -30,7 +30,7 @@ def plot(
         str | None, typer.Argument(metavar="[ID]", help="The statement; not needed for a file with one statement.")
     ] = None,
     over: Annotated[str, typer.Option(metavar="SYMBOL", help="The symbol that is varied.")] = "",
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
+    file: UserFile = None,
     check: Annotated[str | None, typer.Option(metavar="NAME", help="The check whose instance is varied.")] = None,
     method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, if both are possible.")] = None,
     values: Annotated[

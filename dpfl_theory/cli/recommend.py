@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
+from dpfl_theory.cli._options import (
+    Format,
+    Fresh,
+    Jobs,
+    Kept,
+    Scheduler,
+    Target,
+    deliver,
+    opened,
+    parse_jobs,
+    target_of,
+)
 from dpfl_theory.cli._recommend import (
     as_text,
     comparison_text,
@@ -25,8 +36,8 @@ from dpfl_theory.cli._recommend import (
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import Progress, as_options, choice, emit, print_message
+from dpfl_theory.runtime.atomic_files import writable
+from dpfl_theory.runtime.console import Progress, as_options, choice, print_message
 from dpfl_theory.runtime.executor import on
 
 if TYPE_CHECKING:
@@ -95,7 +106,7 @@ def recommend(
     store: Kept = None,
     fresh: Fresh = False,
     format_: Format = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
     **given: str | None,
 ) -> None:
     """Recommend hyper-parameters for a privacy budget, from your data or a problem's constants.
@@ -121,7 +132,7 @@ def recommend(
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}
-    target = None if output is None else writable(output, reads=(data,))
+    target = target_of(output, data)
     picture = None if figure is None else writable(Path(figure), reads=(data,))
     shape: dict[str, Any] = {
         name: number(option, text, kind)
@@ -188,8 +199,4 @@ def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | Non
     document["schema"] = "dpfl-theory/recommend/1"
     text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     text = as_options(text)
-    if target is None:
-        emit(text)
-    else:
-        write(target, text + "\n")
-        print_message(f"{said}: {target}")
+    deliver(text, target, said)

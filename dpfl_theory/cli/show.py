@@ -104,7 +104,8 @@ def describe(statement: Statement) -> dict[str, Any]:
         ],
         "uses": list(statement.uses),
     }
-    return {key: plain_data(value) for key, value in found.items()}
+    made: dict[str, Any] = plain_data(found)
+    return made
 
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks.certificate_file import is_proof, of_evidence
+from dpfl_theory.checks.power import detected_by_checks
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.evidence import HALF, Evidence
