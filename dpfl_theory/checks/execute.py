@@ -54,7 +54,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     """The evidence of one check, on one thread, so that its numbers do not depend on the number of cores."""
     if settings.out_of_time:
         reason = "the time budget was spent before this check started; give a larger budget"
-        return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
+        return Evidence.of_check(statement, c, "inconclusive", reason)
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
         raise CheckError(f"check {c.name!r} of {statement.id}: {fault}")
@@ -69,9 +69,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 found = replace(found, part=c.part, warnings=counted(warned))
                 return found if ours else _plain(found)
             except WorkLimitError as error:
-                about = {"instance": c.instance, "seconds": time.perf_counter() - started}
-                why = f"not started: {error}"
-                return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
+                seconds_spent = time.perf_counter() - started
+                return Evidence.of_check(statement, c, "inconclusive", f"not started: {error}", seconds=seconds_spent)
             except InputError as error:
                 if ours or isinstance(error, CheckError):
                     raise
@@ -95,7 +94,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (TimeoutExceeded, WorkerDied) as error:
         told_ = f"{error}: give a larger limit, or smaller instances"
-        return _ended(statement, c, told_, time.perf_counter() - started)
+        spent = time.perf_counter() - started
+        return Evidence.of_check(statement, c, "inconclusive", told_, notes={ENDED: True}, seconds=spent)
 
 
 def _plain(evidence: Evidence) -> Evidence:
@@ -118,12 +118,6 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else format_error(error)
     at = given or _at(error, function or c.build)
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
-
-
-def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
-    """The evidence of a check that was stopped after this many seconds, or whose process was stopped."""
-    about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
-    return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
 
 
 def _where_given(statement: Statement, c: Check) -> str:

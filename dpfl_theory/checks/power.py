@@ -162,7 +162,7 @@ def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
         return run_one(statement, check, Settings()).to_json()
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
-        return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, message).to_json()
+        return Evidence.of_check(statement, check, "inconclusive", message, instance={}).to_json()
 
 
 def changes_evidence(previous: Mapping[str, Any], after: Mapping[str, Any]) -> bool:

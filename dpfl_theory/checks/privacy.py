@@ -119,17 +119,14 @@ def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evide
                 f"proved for {box} by monotonicity in epsilon and {cells} cells of delta; on the grid the true delta "
                 f"is at most {mpmath.nstr(ratio, 6)} times the claimed one ({at})"
             )
-    return Evidence(
-        statement=statement.id,
-        method="privacy",
-        check=check.name,
-        verdict=verdict,
-        expected=check.expected,
-        reason=reason,
+    return Evidence.of_check(
+        statement,
+        check,
+        verdict,
+        reason,
         lhs=Interval(float(low), float(low), float(high)),
         rhs=float(delta),
         detectable=1.0,
-        instance=check.instance,
         notes={
             "worst": {
                 "epsilon": epsilon,

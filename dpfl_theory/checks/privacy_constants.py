@@ -22,17 +22,14 @@ def decide(claim: ConstantClaim, statement: Statement, check: Check) -> Evidence
         escapes: list[dict[str, Any]] = []
     else:
         verdict, reason, lhs, rhs, escapes = _existence(claim, statement)
-    return Evidence(
-        statement=statement.id,
-        method="privacy",
-        check=check.name,
-        verdict=verdict,
-        expected=check.expected,
-        reason=reason,
+    return Evidence.of_check(
+        statement,
+        check,
+        verdict,
+        reason,
         lhs=lhs,
         rhs=rhs,
         detectable=1.0,
-        instance=check.instance,
         notes={
             "constant": claim.constant,
             "needed": rows(needed),

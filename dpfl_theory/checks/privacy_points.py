@@ -26,9 +26,7 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
         (f"{text} (at {where(p.instance)})" for p in points if (text := outside(statement, p.instance))), None
     )
     if reported is not None:
-        return Evidence(
-            statement.id, "privacy", check.name, "not-applicable", check.expected, reported, instance=check.instance
-        )
+        return Evidence.of_check(statement, check, "not-applicable", reported)
     equality = claim.relation == "=="
     failing = [p for p in points if _fails(p, equality)]
     certified = [p for p in points if _certified(p, equality, claim.width)]
@@ -39,13 +37,11 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
     else:
         worst = max(points, key=lambda p: ratio(p.high, p.claimed))
     verdict = "violated" if failing else "holds" if len(certified) == len(points) else "inconclusive"
-    return Evidence(
-        statement=statement.id,
-        method="privacy",
-        check=check.name,
-        verdict=verdict,
-        expected=check.expected,
-        reason=_reason(claim, points, failing, certified, worst),
+    return Evidence.of_check(
+        statement,
+        check,
+        verdict,
+        _reason(claim, points, failing, certified, worst),
         lhs=Interval(
             float(worst.low if worst.low > worst.claimed else (worst.low + worst.high) / 2),  # no more than is certain
             float(worst.low),
@@ -53,7 +49,6 @@ def decide(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
         ),
         rhs=float(worst.claimed),
         detectable=float(max(ratio(p.high, p.low) for p in points)),
-        instance=check.instance,
         notes={
             "quantity": claim.quantity,
             "argument": claim.proof if verdict == "holds" else None,
