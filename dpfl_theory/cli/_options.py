@@ -79,7 +79,7 @@ UserFile = Annotated[str | None, typer.Option(metavar="FILE.py", help="A file wi
 
 
 def target_of(output: str | None, *reads: str | Path | None) -> Path | None:
-    """The file to write instead of stdout, which is none of those that the command reads; None for stdout."""
+    """The file to write instead of stdout; None for stdout. Raises InputError for one that the command reads."""
     return None if output is None else writable(output, reads=reads)
 
 

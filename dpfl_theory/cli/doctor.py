@@ -17,7 +17,8 @@ app = typer.Typer()
 
 PACKAGES = (
     "dpfl-theory", "numpy", "scipy", "numba", "threadpoolctl", "sympy", "mpmath", "cvxpy", "clarabel", "PEPit",
-    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml", "networkx",
+    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml",
+    "markdown-it-py", "networkx",
 )  # fmt: skip
 EXTRAS = {"gpu": ("cupy-cuda13x",)}
 
