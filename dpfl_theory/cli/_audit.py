@@ -73,17 +73,9 @@ def audit(
 
 def _plain(result: Any) -> dict[str, Any]:
     kept = (
-        "canary",
-        "epsilon_low",
-        "mu_low",
-        "claimed",
-        "claimed_mu",
-        "verdict",
-        "score",
-        "reason",
-        "replicates",
-        "seed",
-    )
+        "canary", "epsilon_low", "mu_low", "claimed", "claimed_mu", "verdict", "score", "reason",
+        "replicates", "seed",
+    )  # fmt: skip
     return {name: getattr(result, name) for name in (*kept, "seconds")}
 
 

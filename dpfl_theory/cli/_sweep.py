@@ -23,18 +23,9 @@ _ROUNDS = 12
 _CELLS = 60
 """Cells of a sweep that are shown."""
 _APART = (
-    "cell",
-    "status",
-    "cause",
-    "problem",
-    "algorithm",
-    "rounds",
-    "replicates",
-    "seed",
-    "delta",
-    "epsilon",
+    "cell", "status", "cause", "problem", "algorithm", "rounds", "replicates", "seed", "delta", "epsilon",
     "privacy",
-)
+)  # fmt: skip
 
 
 def results_file(output: str | None, folder: str, config: str | None, design: Design) -> Path | None:
