@@ -86,14 +86,12 @@ docs: $(VENV)/.docs
 links: $(VENV)/.docs
 	$(BIN)/python -m sphinx -q -b linkcheck -d build/doctrees docs build/links
 
-# Measures what the checks of each statement could notice, from a whole check, and writes it down beside the statements;
-# so too where the decimals of errata come from, and which checks the standard profile leaves out.
+# Measures what the checks of each statement could detect, from a whole check or from one of the statements ID="...", and
+# writes their rows of dpfl_theory/statements/evidence.jsonl; after a whole check also where the decimals of errata come from.
 power: $(READY)
 	@mkdir -p build
-	$(BIN)/dpfl-theory check --format json --output build/check.json
-	$(BIN)/python -m dpfl_theory.checks.power build/check.json
-	$(BIN)/python -m dpfl_theory.checks.numbers build/check.json
-	$(BIN)/python -m dpfl_theory.checks.standard build/check.json
+	$(BIN)/dpfl-theory check $(ID) --format json --output build/check.json
+	$(BIN)/python -m dpfl_theory.checks.record build/check.json
 
 # All cases of all tests, faults against running sweeps, thousands of inputs for everything that reads, implementations with
 # planted faults, and how distributed work grows: full counts, written to benchmarks/; some four hours.

@@ -27,7 +27,7 @@ from typing import Any
 from dpfl_theory import statements
 from dpfl_theory.checks import falsify as own
 from dpfl_theory.checks import monte_carlo
-from dpfl_theory.checks.perturb_formula import MOST, get, numbers, set_value, varied
+from dpfl_theory.checks.perturb_instance import MOST, get, numbers, set_value, varied
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of

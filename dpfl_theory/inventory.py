@@ -206,11 +206,11 @@ def _named_hypotheses() -> dict[str, tuple[str, str]]:
 
 
 def _papers() -> Iterator[Item]:
-    from dpfl_theory.statements import known_ids
+    from dpfl_theory.statements import all_statements
     from dpfl_theory.statements.paper import known
 
     for name, one in sorted(known().items()):
-        count = sum(id_.startswith(f"{name}.") for id_ in known_ids())
+        count = sum(statement.paper == name for statement in all_statements())
         facts = {"authors": one.authors, "title": one.title, "appeared": one.year, "statements": str(count)}
         yield Item(name, one.heading, facts=facts, text=f"Read: {one.copy}.")
 

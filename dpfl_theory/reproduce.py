@@ -13,8 +13,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dpfl_theory.checks.cache import load_stored, places
+from dpfl_theory.checks.profiles import standard
 from dpfl_theory.checks.runner import Pair, expected_seconds, report_of, settings_of, tasks_of
-from dpfl_theory.checks.standard import standard
 from dpfl_theory.checks.workers import work_of
 from dpfl_theory.core import methods
 from dpfl_theory.core.evidence import Evidence, exit_code, summary_line

@@ -12,9 +12,8 @@ import dpfl_theory
 from dpfl_theory import statements
 from dpfl_theory.checks import change_detection, runner
 from dpfl_theory.checks.change_detection import Change
+from dpfl_theory.checks.profiles import smoke_set, standard
 from dpfl_theory.checks.runner import plan
-from dpfl_theory.checks.smoke import smoke_set
-from dpfl_theory.checks.standard import standard
 from dpfl_theory.cli import main
 
 PACKAGE = Path(dpfl_theory.__file__).resolve().parent

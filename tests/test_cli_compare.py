@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.cli import main
-from dpfl_theory.cli._compare import as_text
+from dpfl_theory.cli._recommend import comparison_text
 from dpfl_theory.recommend import compare, minimum_budget
 from dpfl_theory.recommend.minimum_budget import describe_changes as told_changes
 from dpfl_theory.recommend.rule_runs import RULED
@@ -94,7 +94,7 @@ def test_the_papers_rules_are_shown_with_their_bounds(
     assert rules["dp-norm-ec"]["bound-optimal"]["vectors"] <= 4
     assert "is not strongly convex" in rules["dp-scaffnew"]["printed"]["why"]
     assert rules["dp-fedavg"] == {}
-    out = as_text(described)
+    out = comparison_text(described)
     assert f"bound-optimal{rules['dp-norm-ec']['bound-optimal']['bound']:>13.4g}" in out
     assert "dp-norm-ec: the bound is of the min_k E||grad f(x^k)|| over k = 0..K [F/X]." in out
     assert "dp-scaffnew: not run; dp-scaffnew needs strong_convexity" in out
@@ -109,7 +109,7 @@ def test_where_nothing_beats_the_start_the_smallest_changes_are_told(own: str, c
     helps = described["would_help_by_unit"]["client"]
     assert helps["epsilon"] is None or helps["epsilon"] > 0.02
     assert helps["clients"] is None or (helps["clients"] > 5 and helps["clients"] % 5 == 0)
-    out = as_text(described)
+    out = comparison_text(described)
     assert "Do not train at this budget: epsilon = 0.02" in out
     assert told_changes(helps) in out
 
@@ -130,7 +130,7 @@ def test_the_table_is_for_the_relation_the_view_and_the_sampling_that_were_asked
         "dp-scaffnew",
         "dp-sgd-record",
     }
-    out = as_text(described)
+    out = comparison_text(described)
     assert "for a client's data (replace), seen by a server" in out
     assert "2 clients in a round (fixed: dp-fedavg, dp-fedavg-two-sided, dp-normfedavg)" in out
     assert "dp-clip21 is left out: --cohort is 2 of 5" in out
@@ -212,7 +212,7 @@ def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output)
     assert main([*command, "--lipschitz", "1"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert described["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
-    assert "another one with these constants may do better or worse" in as_text(described)
+    assert "another one with these constants may do better or worse" in comparison_text(described)
     assert {row["protects"] for row in described["algorithms"]} == {"client"}
     assert main([*command, "--unit", "record"]) == 2
     assert "constants have no records" in capsys.readouterr().err

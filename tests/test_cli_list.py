@@ -14,7 +14,7 @@ from itertools import groupby
 import pytest
 
 from dpfl_theory import statements
-from dpfl_theory.cli import _color, _listing, main
+from dpfl_theory.cli import _layout, _listing, main
 from dpfl_theory.cli.list import EXPECTED
 from dpfl_theory.core.parameter import meanings
 from dpfl_theory.core.prose import plain
@@ -68,10 +68,6 @@ def test_other_forms_come_right_behind_the_printed_one(capsys: Output) -> None:
     found = ids(capsys, "das2022")
     at = found.index("das2022.theorem4b")
     assert found[at + 1 : at + 3] == ["das2022.theorem4b.fixed-size", "das2022.theorem4b.repaired"]
-
-
-def test_the_ids_that_shells_are_offered_are_those_of_the_catalogue() -> None:
-    assert set(statements.known_ids()) == {s.id for s in statements.all_statements()}
 
 
 def test_papers_are_read_off_their_packages() -> None:
@@ -353,6 +349,6 @@ def test_hypotheses_can_be_imported_as_told() -> None:
 def test_a_dumb_terminal_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setenv("TERM", "dumb")
-    assert not _color.on_terminal()
+    assert not _layout.on_terminal()
     monkeypatch.setenv("TERM", "xterm")
-    assert _color.on_terminal()
+    assert _layout.on_terminal()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -14,9 +13,9 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks.runner import checks_of, expected_seconds, plan
-from dpfl_theory.errors import InputError
 from dpfl_theory.reproduce import order_of
-from dpfl_theory.runtime import durations
+from dpfl_theory.runtime import durations, evidence_table
+from dpfl_theory.runtime.evidence_table import section, write
 from dpfl_theory.validation import available, load
 from dpfl_theory.validation.tasks import seconds_of, together
 
@@ -26,13 +25,13 @@ def test_what_is_recorded_is_there() -> None:
     known = {(s.id, c.method, c.name) for s in statements.all_statements() for c in checks_of(s)}
     named = {
         (id_, method, name)
-        for id_, methods in durations.recorded()["checks"].items()
+        for id_, methods in section("seconds").items()
         for method, names in methods.items()
         for name in names
     }
     assert len(named - known) <= 0.1 * len(named), sorted(named - known)
     for profile in ("standard", "full"):
-        lacking = set(available()) ^ set(durations.recorded()["validations"][profile])
+        lacking = set(available()) ^ {name for name, own in section("validation_seconds").items() if profile in own}
         assert len(lacking) <= 0.1 * len(available()), lacking
 
 
@@ -44,8 +43,9 @@ def test_a_check_counts_by_name_or_as_others_of_its_method() -> None:
 def test_scripts_that_share_runs_take_their_sum() -> None:
     groups = together([load(path) for path in available().values()])
     for group in groups:
-        for profile, own in durations.recorded()["validations"].items():
-            assert seconds_of(group, profile) == pytest.approx(sum(own[s.name] for s in group))
+        own = [section("validation_seconds")[s.name] for s in group]
+        for profile in ("standard", "full"):
+            assert seconds_of(group, profile) == pytest.approx(sum(seconds[profile] for seconds in own))
         assert seconds_of(group, "paper") == max(s.budget["paper"] for s in group)
     assert any(len(group) > 1 for group in groups)
 
@@ -76,36 +76,44 @@ def test_no_core_idles_at_the_end(cores: int) -> None:
     assert makespan(backwards, cost, cores) > 1.01 * chosen, "the longest last"
 
 
-def test_the_file_is_made_from_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def check(name: str, seconds: float) -> dict[str, Any]:
-        return {"statement": "a.b", "method": "exact", "check": name, "seconds": seconds}
+@pytest.fixture
+def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty table."""
+    monkeypatch.setattr(evidence_table, "FILE", tmp_path / "table.jsonl")
 
-    monkeypatch.setattr(durations, "FILE", tmp_path / "usual.json")
-    (tmp_path / "usual.json").write_text(json.dumps({"methods": {}, "checks": {}, "validations": {}}))
-    place = tmp_path / "evidence"
-    place.mkdir()
-    (place / "check.json").write_text(
-        json.dumps({"profile": "full", "evidence": [check("x", 0.1), check("y", 0.3), check("z", 2.04)]})
-    )
-    with pytest.raises(InputError, match="no validations: give the evidence of a whole reproduce"):
-        durations._main(place)
-    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "standard", "seconds": 3.21}))
-    (place / "w.json").write_text(json.dumps({"name": "w", "profile": "paper", "seconds": 900.0}))
-    assert durations._main(place) == 0
-    made = json.loads(durations.FILE.read_text())
-    validations = {"standard": {"v": 3.2}}
-    assert made == {"methods": {"exact": 0.2}, "checks": {"a.b": {"exact": {"z": 2.0}}}, "validations": validations}
 
-    # A run of another profile, with fewer checks, keeps the entries that it lacks.
-    (place / "check.json").write_text(
-        json.dumps({"profile": "standard", "evidence": [check("x", 0.7), check("y", 1.3)]})
+def timed(**seconds: float) -> list[dict[str, Any]]:
+    return [{"statement": "a.b", "method": "exact", "check": name, "seconds": s} for name, s in seconds.items()]
+
+
+@pytest.mark.usefixtures("table")
+def test_durations_of_checks() -> None:
+    """Long checks by name, the mean of the others; a run without a check keeps its duration."""
+    first = timed(x=0.1, y=0.3, z=2.04)
+    assert durations.seconds_of_methods(first) == {"exact": 0.2}
+    write("seconds", durations.seconds_of_checks(first))
+    assert section("seconds") == {"a.b": {"exact": {"z": 2.0}}}
+    assert durations.seconds_of_checks(timed(x=0.7, y=1.3)) == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
+    assert durations.seconds_of_checks(timed(z=0.2)) == {}
+
+
+@pytest.mark.usefixtures("table")
+def test_a_duration_changes_only_by_more_than_noise() -> None:
+    write("seconds", durations.seconds_of_checks(timed(x=2.0)))
+    for seconds, kept in ((1.4, 2.0), (2.9, 2.0), (3.1, 3.1), (1.3, 1.3)):
+        assert durations.seconds_of_checks(timed(x=seconds)) == {"a.b": {"exact": {"x": kept}}}
+
+
+@pytest.mark.usefixtures("table")
+def test_durations_of_validations() -> None:
+    def run(name: str, profile: str, seconds: float) -> dict[str, Any]:
+        return {"name": name, "profile": profile, "seconds": seconds}
+
+    write(
+        "validation_seconds", durations.seconds_of_validations([run("v", "standard", 3.21), run("w", "paper", 900.0)])
     )
-    (place / "v.json").write_text(json.dumps({"name": "v", "profile": "full", "seconds": 7.0}))
-    assert durations._main(place) == 0
-    made = json.loads(durations.FILE.read_text())
-    assert made["checks"] == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
-    assert made["methods"] == {"exact": 0.2}
-    assert made["validations"] == {"standard": {"v": 3.2}, "full": {"v": 7.0}}
+    assert section("validation_seconds") == {"v": {"standard": 3.2}}
+    assert durations.seconds_of_validations([run("v", "full", 7.0)]) == {"v": {"full": 7.0, "standard": 3.2}}
 
 
 COMPILED = """

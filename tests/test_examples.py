@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import dpfl_theory
+from dpfl_theory.checks.power import detected_by_checks
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.conform.loading import function_named
 from dpfl_theory.statements import load_file

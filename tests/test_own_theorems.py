@@ -18,9 +18,9 @@ import pytest
 from patience import given_time
 
 from dpfl_theory.checks.curve import check_of, curve, place_of, values_of
-from dpfl_theory.checks.user_statements import Detected, detected_by_checks
+from dpfl_theory.checks.power import Detected, detected_by_checks
 from dpfl_theory.cli import main
-from dpfl_theory.cli._check_text import evidence_lines
+from dpfl_theory.cli._check_output import evidence_lines
 from dpfl_theory.core import Hypothesis, Statement
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.errors import InputError

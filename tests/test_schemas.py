@@ -14,12 +14,11 @@ import pytest
 
 from dpfl_theory import statements
 from dpfl_theory.checks import document as of_checks
-from dpfl_theory.checks import search_document as of_searches
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
 from dpfl_theory.conform import document as of_conform
 from dpfl_theory.errors import InputError
-from dpfl_theory.report import document as of_reports
+from dpfl_theory.report import documents as of_reports
 from dpfl_theory.validation import document as of_validations
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +26,7 @@ Output = pytest.CaptureFixture[str]
 SCHEMAS = {
     "check": of_checks.schema,
     "conform": of_conform.schema,
-    "falsify": of_searches.schema,
+    "falsify": of_checks.search_schema,
     "report": of_reports.schema,
     "validate": of_validations.schema,
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dpfl_theory import statements
+from dpfl_theory.checks.profiles import left_out, standard
 from dpfl_theory.checks.runner import plan
-from dpfl_theory.checks.standard import left_out, standard
 
 __all__ = ["insert"]
 

@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.perturb_formula import numbers
+from dpfl_theory.checks.perturb_instance import numbers
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, outside

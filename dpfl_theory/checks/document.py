@@ -1,4 +1,5 @@
-"""The document that ``check --format json`` writes, with the guarantees for its readers: schema ``dpfl-theory/1``.
+"""The documents that ``check --format json`` and ``falsify --format json`` write, with the guarantees for their
+readers: schemas ``dpfl-theory/1`` and ``dpfl-theory/falsify/1``.
 
 Within a version keys are added and never changed or removed; readers should ignore unknown keys. Keys marked
 ``x-stable: false`` (`schemas.models.unstable_field`) are there, but their content may change at any time.
@@ -15,7 +16,17 @@ from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
 
-__all__ = ["CheckDocument", "CheckRecord", "OfStatement", "exponent_of", "read", "schema"]
+__all__ = [
+    "SEARCH_SCHEMA",
+    "CheckDocument",
+    "CheckRecord",
+    "OfStatement",
+    "SearchDocument",
+    "exponent_of",
+    "read",
+    "schema",
+    "search_schema",
+]
 
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
@@ -240,3 +251,40 @@ def exponent_of(notes: Mapping[str, Any]) -> dict[str, Any] | None:
 def read(document: Any, where: str) -> dict[str, Any]:
     """The document, if it is one. Otherwise raises InputError with each wrong key; ``where`` is its origin."""
     return versioned(CheckDocument, SCHEMA, document, where)
+
+
+SEARCH_SCHEMA = "dpfl-theory/falsify/1"
+
+
+class SearchDocument(Table):
+    """What `falsify --format json` writes."""
+
+    model_config = ConfigDict(title=SEARCH_SCHEMA)
+    schema_: Literal["dpfl-theory/falsify/1"] = Field(alias="schema", description="the version of this schema")
+    statement: str = described_field("the statement's id")
+    recorded_verdict: OfStatement = described_field("the verdict that is recorded for it")
+    tried: int = described_field("instances that were tried")
+    variations: int = described_field("the number of these that were variations of recorded ones")
+    inside: int = described_field("the number of instances inside the hypotheses")
+    outside: dict[str, int] = unstable_field("the number of excluded instances, by reason")
+    reasons: dict[str, str] = unstable_field("why the first instance that could not be run could not, by reason", {})
+    other_methods: list[str] = described_field(
+        "the other methods by which the statement is checked, whose instances are not searched", []
+    )
+    recorded: float = described_field("the largest excess, (left - right)/(|left| + |right|), of the recorded runs")
+    largest: float = described_field("the largest excess of all; being the largest of many, it is not evidence")
+    evidence: CheckRecord = described_field("of the best instance with fresh seeds, which counts")
+    certifiable: bool = described_field(
+        "whether such a run can be violated: whether limits are valid at finite sample size"
+    )
+    suspicious: bool = described_field("undecided, but asymptotic limits exclude the right side; exit code 3")
+    seconds: float = described_field("the total time")
+
+
+def search_schema() -> dict[str, Any]:
+    """The JSON schema of the document.
+
+    >>> search_schema()["title"]
+    'dpfl-theory/falsify/1'
+    """
+    return published(SearchDocument)

@@ -84,18 +84,15 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
         reason = f"{len(failing)} of {len(cases)} instances fail, the worst with {comparison} at {where}"
     else:
         reason = f"all {len(cases)} instances satisfy it, the tightest with {comparison} at {where}"
-    return Evidence(
-        statement=statement.id,
-        method="exact",
-        check=check.name,
-        verdict="violated" if failing else "holds",
-        expected=check.expected,
-        reason=reason,
+    return Evidence.of_check(
+        statement,
+        check,
+        "violated" if failing else "holds",
+        reason,
         lhs=Interval.exact(float(case.lhs)),
         rhs=float(case.rhs),
         terms={name: float(value) for name, value in case.terms.items()},
         detectable=1.0,
-        instance=check.instance,
         notes={
             "cases": len(cases),
             "failing": len(failing),

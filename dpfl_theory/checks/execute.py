@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import json
 import time
@@ -14,7 +15,6 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.hypotheses import BuildError
-from dpfl_theory.checks.run_method import run_method
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
 from dpfl_theory.core import Check, Statement, methods
@@ -28,7 +28,7 @@ from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate import not_compared
 
-__all__ = ["cannot", "checks_of", "run_one"]
+__all__ = ["cannot", "checks_of", "run_method", "run_one"]
 
 
 @functools.cache
@@ -55,7 +55,7 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
     """The evidence of one check, on one thread, so that its numbers do not depend on the number of cores."""
     if settings.out_of_time:
         reason = "the time budget was spent before this check started; give a larger budget"
-        return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, reason, instance=c.instance)
+        return Evidence.of_check(statement, c, "inconclusive", reason)
     method = methods.get(c.method)
     if fault := not_compared(statement, c):
         raise CheckError(f"check {c.name!r} of {statement.id}: {fault}")
@@ -70,9 +70,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
                 found = replace(found, part=c.part, warnings=counted(warned))
                 return found if ours else _plain(found)
             except WorkLimitError as error:
-                about = {"instance": c.instance, "seconds": time.perf_counter() - started}
-                why = f"not started: {error}"
-                return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
+                seconds_spent = time.perf_counter() - started
+                return Evidence.of_check(statement, c, "inconclusive", f"not started: {error}", seconds=seconds_spent)
             except InputError as error:
                 if ours or isinstance(error, CheckError):
                     raise
@@ -96,7 +95,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (TimeoutExceeded, WorkerDied) as error:
         told_ = f"{error}: give a larger limit, or smaller instances"
-        return _ended(statement, c, told_, time.perf_counter() - started)
+        spent = time.perf_counter() - started
+        return Evidence.of_check(statement, c, "inconclusive", told_, notes={ENDED: True}, seconds=spent)
 
 
 def _plain(evidence: Evidence) -> Evidence:
@@ -123,12 +123,6 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
 
 
-def _ended(statement: Statement, c: Check, why: str, seconds: float) -> Evidence:
-    """The evidence of a check that was stopped after this many seconds, or whose process was stopped."""
-    about = {"instance": c.instance, "notes": {ENDED: True}, "seconds": seconds}
-    return Evidence(statement.id, c.method, c.name, "inconclusive", c.expected, why, **about)  # type: ignore[arg-type]
-
-
 def _where_given(statement: Statement, c: Check) -> str:
     """The place of the check's instance, which is that of its name; empty where no file has it."""
     code = getattr(inspect.unwrap(statement.sides or c.build), "__code__", None)
@@ -146,3 +140,14 @@ def _at(error: BaseException, function: Callable[..., Any]) -> str:
         return ""
     file = Path(code.co_filename)
     return line_of(error, file) or f" ({file.name}, line {code.co_firstlineno})"
+
+
+def run_method(statement: Statement, check: Check, settings: Settings) -> Evidence:
+    """The evidence of a check, from ``run`` of its method's module.
+
+    The module is imported by its name, so that evidence of one method does not depend on the code of the others
+    (`dpfl_theory.checks.change_detection`).
+    """
+    runner = importlib.import_module(methods.get(check.method).runner)
+    evidence: Evidence = runner.run(statement, check, settings)
+    return evidence

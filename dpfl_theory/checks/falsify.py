@@ -21,7 +21,7 @@ from typing import Any
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.perturb_formula import varied
+from dpfl_theory.checks.perturb_instance import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
 from dpfl_theory.core import Check, Experiment, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence

@@ -59,12 +59,10 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
 
     def evidence(verdict: str, reason: str, **more: Any) -> Evidence:
         notes = {"problem": experiment.problem.describe(), **experiment.notes, **more.pop("notes", {})}
-        return Evidence(
-            statement.id,
-            "monte-carlo",
-            check.name,
+        return Evidence.of_check(
+            statement,
+            check,
             verdict,
-            check.expected,
             reason,
             instance={
                 **check.instance,

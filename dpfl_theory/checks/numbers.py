@@ -1,11 +1,10 @@
-"""Computes the numbers in the words of statements, and writes `dpfl_theory/statements/numbers.json`.
+"""The numbers in the words of statements, computed from the evidence of a check and by the papers' own functions.
 
-    python -m dpfl_theory.checks.numbers reports/evidence/check.json [--verify]
+    python -m dpfl_theory.checks.numbers reports/evidence/check.json
 
-reads the evidence of a check of the whole catalogue. ``evidence(CHECK, FIELD)`` in a text is a value of it: CHECK is
-``METHOD: NAME``, and FIELD the way to a value, like ``ratio``, ``lhs.estimate`` or ``notes.points[0].high``; ``#0`` at
-its end is the first number within a text. With ``--verify`` nothing is written, and every number whose evidence is
-there is computed again: the command fails where a text prints another value.
+compares them with the recorded ones, and fails where a text prints another value. `dpfl_theory.checks.record` records
+them. ``evidence(CHECK, FIELD)`` in a text is a value of it: CHECK is ``METHOD: NAME``, and FIELD the way to a value,
+like ``ratio``, ``lhs.estimate`` or ``notes.points[0].high``; ``#0`` at its end is the first number within a text.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import statements as catalogue
-from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.statements.numbers import FILE, Number, Value, numbers_in, recorded
+from dpfl_theory.statements.numbers import Number, Value, numbers_in, recorded
 from dpfl_theory.statements.words import entries
 
-__all__ = ["Found", "NotFound", "computed", "error_at", "moved", "numbers_of", "value_at"]
+__all__ = ["Found", "NotFound", "by_statement", "computed", "error_at", "moved", "numbers_of", "renewed", "value_at"]
 
+_FOLDER = Path(catalogue.__file__).parent
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""
 _NUMBER = re.compile(r"(?<![\w.])-?\d+(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?(?![\w])")
@@ -81,7 +80,7 @@ def _printed_by(paper: str, script: str) -> tuple[float, ...]:
     """The numbers that the script of a counterexample prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        runpy.run_path(str(FILE.parent / paper / "counterexamples" / script), run_name="__main__")
+        runpy.run_path(str(_FOLDER / paper / "counterexamples" / script), run_name="__main__")
     return tuple(value for _, value in _leaves("printed", out.getvalue()))
 
 
@@ -121,8 +120,7 @@ def computed(id_: str, number: Number, found: Found) -> Value:
         "evidence": evidence,
         "script": lambda name, n: _printed_by(paper, name)[n],
     }
-    if id_ in catalogue.known_ids():
-        names["this"] = catalogue.get(id_)
+    names["this"] = next((s for s in catalogue.all_statements() if s.id == id_), None)  # None: the words of a cause
     value = float(eval(number.expression, names))
     return (value, errors[0]) if errors and errors[0] is not None else value
 
@@ -148,12 +146,16 @@ def moved(found: Found) -> list[str]:
     return lines
 
 
-def _renewed(found: Found) -> tuple[dict[str, dict[str, Value]], list[str]]:
-    """The values of all numbers, and what has none; a value on record stays where its evidence is not there."""
+def renewed(found: Found) -> tuple[dict[str, dict[str, Value]], list[str]]:
+    """The values of the numbers in the words of the statements that have evidence, by id, and what has none; a value on
+    record stays where its evidence is not there. Evidence of all statements renews the words of causes, too."""
+    whole = found.keys() >= {s.id for s in catalogue.all_statements()}
     values: dict[str, dict[str, Value]] = {}
     missing = []
     for paper in catalogue.papers():
         for id_, number in numbers_of(paper):
+            if not (whole or id_ in found):
+                continue
             own = values.setdefault(id_, {})
             try:
                 own[number.expression] = computed(id_, number, found)
@@ -165,19 +167,18 @@ def _renewed(found: Found) -> tuple[dict[str, dict[str, Value]], list[str]]:
     return values, missing
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Writes the values, or compares them; 1 if a number is missing or moved."""
-    words = list(sys.argv[1:] if argv is None else argv)
-    verify = "--verify" in words
-    (path,) = (word for word in words if word != "--verify")
+def by_statement(document: Mapping[str, Any]) -> Found:
+    """The evidence of a document of checks."""
     found: dict[str, list[Mapping[str, Any]]] = {}
-    for piece in json.loads(Path(path).read_text(encoding="utf-8"))["evidence"]:
+    for piece in document["evidence"]:
         found.setdefault(piece["statement"], []).append(piece)
-    if verify:
-        problems = moved(found)
-    else:
-        values, problems = _renewed(found)
-        write(FILE, json.dumps(values, indent=1, sort_keys=True) + "\n")
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Compares the recorded values with a document; 1 if a number is missing or moved."""
+    (path,) = sys.argv[1:] if argv is None else argv
+    problems = moved(by_statement(json.loads(Path(path).read_text(encoding="utf-8"))))
     for line in problems:
         print(line, file=sys.stderr)
     return bool(problems)

@@ -1,10 +1,12 @@
-"""Measures the errors that the checks of each statement could detect, and writes `dpfl_theory/statements/power.json`.
+"""Measures the errors that the checks of each statement could detect, from evidence and from planted changes.
 
-    python -m dpfl_theory.checks.power reports/evidence/check.json [ID]...
+Each statement is replaced by a stronger one, all its checks except the simulations run in a process of their own, and
+their verdicts are compared. The limits of a simulation, and those of a privacy claim, show without another run which
+changes they detect. `dpfl_theory.checks.record` writes the result.
 
-reads the evidence of a check of the catalogue or of some of its statements, and plants changes. Each statement is
-replaced by a stronger one, all its checks except the simulations run in a process of their own, and their verdicts are
-compared. The limits of a simulation, and those of a privacy claim, show without another run which changes they detect.
+For a user's file the power is computed from the available evidence. A check that compares the two sides determines by
+how much the right side, or one of its terms, could be smaller before its verdict changes. An exact or worst-case check
+uses its ratio, a simulation its confidence limits.
 """
 
 from __future__ import annotations
@@ -14,27 +16,24 @@ import itertools
 import json
 import math
 import multiprocessing
-import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
-from dpfl_theory import statements as catalogue
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, methods
-from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.evidence import HALF, Evidence
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.runtime.threads import usable_cores
-from dpfl_theory.statements.power import FILE, Power, recorded
+from dpfl_theory.statements.power import Power
 
 __all__ = [
     "SHRINKAGES",
+    "Detected",
+    "detected_by_checks",
     "fingerprint",
     "margin",
     "measure",
@@ -43,6 +42,7 @@ __all__ = [
     "power_of",
     "stronger",
     "stronger_by",
+    "undetected_terms",
 ]
 
 SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
@@ -79,7 +79,8 @@ def stronger(statement: Statement, share: float) -> Statement:
     A term that is added in it is smaller by a share of itself; one that is subtracted is larger by the same share.
     Where the right side is zero the left one is changed.
 
-    >>> stronger(catalogue.get("das2022.eq57"), 0.5).sides is not catalogue.get("das2022.eq57").sides
+    >>> from dpfl_theory.statements import get
+    >>> stronger(get("das2022.eq57"), 0.5).sides is not get("das2022.eq57").sides
     True
     """
     made = sides_of(statement)
@@ -103,7 +104,8 @@ def stronger_by(statement: Statement, term: str) -> Statement:
     The term is left out where this makes the right side of ``<=`` or ``==`` smaller. It is doubled where it is
     subtracted (for ``>=`` the other way round).
 
-    >>> theorem = catalogue.get("hou2023.theorem1")
+    >>> from dpfl_theory.statements import get
+    >>> theorem = get("hou2023.theorem1")
     >>> list(sides_of(theorem).rhs), list(sides_of(stronger_by(theorem, "privacy noise")).rhs)
     (['optimisation', 'privacy noise'], ['optimisation'])
     """
@@ -161,7 +163,7 @@ def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
         return run_one(statement, check, Settings()).to_json()
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
-        return Evidence(statement.id, check.method, check.name, "inconclusive", check.expected, message).to_json()
+        return Evidence.of_check(statement, check, "inconclusive", message, instance={}).to_json()
 
 
 def changes_evidence(previous: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
@@ -330,15 +332,118 @@ def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[st
     return planted(_PLANTED[index], share, among)
 
 
-def main(path: str, *ids: str) -> None:
-    """Measure the power of every statement with evidence in a document of `check`, or of those named, and write the
-    file; the records of other statements stay."""
-    document = json.loads(Path(path).read_text(encoding="utf-8"))
-    found = measure(document["evidence"], catalogue.select(ids), jobs=usable_cores())
-    kept = {s.id: found.get(s.id) or recorded(s.id) for s in catalogue.all_statements()}
-    statements = {id_: power.to_json() for id_, power in kept.items() if power is not None}
-    write(FILE, json.dumps({"statements": statements}, indent=1, ensure_ascii=False) + "\n")
+LOOSE = 0.5
+"""If no right side that is smaller by less than this share is detected, a factor 2 would not be detected."""
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+@dataclass(frozen=True)
+class Detected:
+    """The errors that the checks of a statement could detect.
+
+    * ratio, ratio_by: the largest left/right of a check that compares the sides, is not vacuous and inside the
+      hypotheses, and that check; None without one.
+    * share, share_by: the smallest share by which the right side could be smaller so that a check would not hold, and
+      that check; None without one.
+    * terms: the share by which each single term could be smaller at most, and the check.
+
+    A term is listed only where leaving it out would change the verdict of a run or of an exact check's tightest
+    instance. Nothing is known of the others (see `undetected_terms`).
+    """
+
+    ratio: float | None
+    ratio_by: str
+    share: float | None
+    share_by: str
+    terms: Mapping[str, tuple[float, str]]
+
+    @property
+    def loose(self) -> bool:
+        """Whether no check would detect a factor 2."""
+        return self.share is None or self.share > LOOSE
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "ratio": self.ratio,
+            "ratio_by": self.ratio_by,
+            "share": self.share,
+            "share_by": self.share_by,
+            "terms": {name: {"share": share, "by": by} for name, (share, by) in self.terms.items()},
+            "notices_a_factor_2": not self.loose,
+            "sentence": self.sentence(),
+        }
+
+    def sentence(self) -> str:
+        """All of it in words.
+
+        >>> Detected(0.025, "exact: K = 1", 0.975, "exact: K = 1", {}).sentence()
+        'your bound is 40 times larger than any observed value (exact: K = 1): no check here could detect a factor 2'
+        """
+        if self.ratio is None or self.share is None:
+            return "no check here compares both sides of your formula and holds: no error in it could be detected"
+        if self.loose:
+            factor = "far more than 1000" if self.ratio < 1e-3 else f"{1.0 / self.ratio:.3g}"
+            message = f"your bound is {factor} times larger than any observed value ({self.ratio_by})"
+            found = [f"{message}: no check here could detect a factor 2"]
+        else:
+            found = [f"a right side smaller by {_percent(self.share)} would be detected ({self.share_by})"]
+        if not self.loose:
+            for name, (share, by) in self.terms.items():
+                if share < 1.0:
+                    found.append(f"the single term {name!r} smaller by {_percent(share)}, too ({by})")
+        return "; ".join(found)
+
+
+def _percent(share: float) -> str:
+    return "any amount" if share < 5e-6 else f"{100 * share:.3g} %"
+
+
+def detected_by_checks(statement: Statement, evidence: Iterable[Evidence]) -> Detected | None:
+    """The errors that these checks of a statement could detect; None for one without sides, or that they refute."""
+    if statement.sides is None:
+        return None
+    own = [e for e in evidence if e.statement == statement.id]
+    if any(e.verdict == "violated" for e in own):
+        return None
+    reading = [e for e in own if methods.get(e.method).relations is not None and not e.part and e.verdict == "holds"]
+    equality = statement.relation == "=="
+    spoken = [(e.ratio, _name(e)) for e in reading if e.ratio is not None and not e.vacuous]
+    ratio, ratio_by = max(spoken, default=(None, ""), key=lambda pair: pair[0])
+    shares = [(share, _name(e)) for e in reading if (share := _share(e, equality)) is not None and share < 1.0]
+    share, share_by = min(shares, default=(None, ""))
+    terms = {}
+    for term in dict.fromkeys(name for e in reading for name in e.terms):
+        turned = [(found, _name(e)) for e in reading for found in _of_term(e, term, equality)]
+        if turned:
+            terms[term] = min(turned)
+    return Detected(ratio, ratio_by, share, share_by, terms)
+
+
+def undetected_terms(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
+    """The terms of the right side whose absence no check that compares the sides would detect; empty for a right side
+    of one term (see `dpfl_theory.checks.power.noticed_terms`).
+    """
+    own = (e for e in evidence if e.statement == statement.id and e.verdict == "holds" and not e.part)
+    compared = {(e.method, e.check): e.to_json() for e in own if methods.get(e.method).relations is not None}
+    return [term for term, by in noticed_terms(statement, compared).items() if not by]
+
+
+def _name(e: Evidence) -> str:
+    return f"{e.method}: {e.check}"
+
+
+def _share(e: Evidence, equality: bool) -> float | None:
+    """By which share the right side could be smaller before this check would not hold."""
+    if methods.get(e.method).limits:
+        return margin(e.to_json(), equality)
+    half = e.notes.get(HALF)
+    if half == ">=":  # a smaller right side is even further below the left one
+        return None
+    return None if e.ratio is None else 0.0 if equality and half is None else max(0.0, 1.0 - e.ratio)
+
+
+def _of_term(e: Evidence, term: str, equality: bool) -> Iterator[float]:
+    """The same share of one of the right side's terms, where its absence would be enough."""
+    share, value = _share(e, equality), e.terms.get(term)
+    if share is not None and value and e.rhs and 0.0 <= share * e.rhs / value <= 1.0:
+        yield share * e.rhs / value

@@ -2,9 +2,9 @@
 
 A check's ``build(instance)`` returns a claim, whose type says how it is decided:
 
-* a `PrivacyClaim` by certified values at points (`privacy_points`);
-* a `ConstantClaim` by the constant that is needed and by instances at which every candidate fails
-  (`privacy_constants`);
+* a `PrivacyClaim` by certified values at points;
+* a `ConstantClaim` by the constant that is needed and by instances at which every candidate fails (both in
+  `dpfl_theory.checks.privacy_claims`);
 * a `GaussianClaim`, about one release with noise s(delta)/epsilon, here.
 
 A point at which the true delta exceeds the claimed one refutes the claim. A grid proves nothing, so *holds* depends on
@@ -18,7 +18,7 @@ from dataclasses import replace
 from functools import singledispatch
 from typing import Any
 
-from dpfl_theory.checks import privacy_constants, privacy_points
+from dpfl_theory.checks.privacy_claims import decide_constant, decide_points
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, ConstantClaim, GaussianClaim, PrivacyClaim, Statement
 from dpfl_theory.core.evidence import Evidence, Interval
@@ -75,8 +75,8 @@ def decide(claim: Any, statement: Statement, check: Check) -> Evidence:
     raise TypeError(f"the check {check.name!r} of {statement.id} built a {type(claim).__name__}, which is not a claim")
 
 
-decide.register(PrivacyClaim, privacy_points.decide)
-decide.register(ConstantClaim, privacy_constants.decide)
+decide.register(PrivacyClaim, decide_points)
+decide.register(ConstantClaim, decide_constant)
 
 
 @decide.register(GaussianClaim)
@@ -119,17 +119,14 @@ def _gaussian(claim: GaussianClaim, statement: Statement, check: Check) -> Evide
                 f"proved for {box} by monotonicity in epsilon and {cells} cells of delta; on the grid the true delta "
                 f"is at most {mpmath.nstr(ratio, 6)} times the claimed one ({at})"
             )
-    return Evidence(
-        statement=statement.id,
-        method="privacy",
-        check=check.name,
-        verdict=verdict,
-        expected=check.expected,
-        reason=reason,
+    return Evidence.of_check(
+        statement,
+        check,
+        verdict,
+        reason,
         lhs=Interval(float(low), float(low), float(high)),
         rhs=float(delta),
         detectable=1.0,
-        instance=check.instance,
         notes={
             "worst": {
                 "epsilon": epsilon,

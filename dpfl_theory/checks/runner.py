@@ -66,7 +66,7 @@ class Report:
     reused: int = 0
     """The number of checks whose evidence came from a store."""
     profile: str = ""
-    """The profile that chose the checks (`dpfl_theory.checks.standard`); empty where they were chosen individually."""
+    """The profile that chose the checks (`dpfl_theory.checks.profiles`); empty where they were chosen individually."""
 
     def to_json(self) -> dict[str, Any]:
         """The document of `check --format json`."""

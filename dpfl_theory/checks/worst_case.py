@@ -141,17 +141,14 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             f"{performance.description}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
             f"{found.guarantee:.7g}), and no counterexample was verified{_too_far_apart(performance)}"
         )
-    return Evidence(
-        statement=statement.id,
-        method="worst-case",
-        check=check.name,
-        verdict=verdict,
-        expected=check.expected,
-        reason=reason,
+    return Evidence.of_check(
+        statement,
+        check,
+        verdict,
+        reason,
         lhs=_interval(found),
         rhs=1.0,
         detectable=1.0 + VIOLATION_MARGIN,
-        instance=check.instance,
         notes={
             "normalisation": f"{larger} side <= 1",
             "solver_status": found.status,

@@ -7,13 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Device, Format, Seed, number, table
-from dpfl_theory.cli._output import laid_out
+from dpfl_theory.cli._layout import laid_out, number, table
+from dpfl_theory.cli._options import Device, Format, Seed, Target, deliver, target_of
 from dpfl_theory.cli._parameters import number as parsed
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import Progress, choice, emit, parse_seed, print_message
+from dpfl_theory.runtime.console import Progress, choice, parse_seed
 
 __all__ = ["audit"]
 
@@ -30,7 +29,7 @@ def audit(
     seed: Seed = "0",
     device: Device = "auto",
     format_: Format = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
 ) -> int:
     """Audit the running code: how much privacy does it lose at least?
 
@@ -43,7 +42,7 @@ def audit(
     from dpfl_theory.audit.registry import AUDITS
 
     choice("format", format_, ("text", "json"))
-    target = None if output is None else writable(output)
+    target = target_of(output)
     for name in names or ():
         if name not in AUDITS:
             raise unknown_name("audit", name, AUDITS)
@@ -68,27 +67,15 @@ def audit(
     violated = [row for row in rows if row["verdict"] == "violated"]
     document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}
     text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows, bool(names))
-    if target is None:
-        emit(text)
-    else:
-        write(target, text + "\n")
-        print_message(f"{len(rows)} audits, {len(violated)} above the certified limit: {target}")
+    deliver(text, target, f"{len(rows)} audits, {len(violated)} above the certified limit")
     return 1 if violated else 0
 
 
 def _plain(result: Any) -> dict[str, Any]:
     kept = (
-        "canary",
-        "epsilon_low",
-        "mu_low",
-        "claimed",
-        "claimed_mu",
-        "verdict",
-        "score",
-        "reason",
-        "replicates",
-        "seed",
-    )
+        "canary", "epsilon_low", "mu_low", "claimed", "claimed_mu", "verdict", "score", "reason",
+        "replicates", "seed",
+    )  # fmt: skip
     return {name: getattr(result, name) for name in (*kept, "seconds")}
 
 

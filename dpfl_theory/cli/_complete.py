@@ -34,9 +34,9 @@ def papers(incomplete: str) -> list[str]:
 
 def ids(incomplete: str) -> list[str]:
     """Complete ids of papers and statements."""
-    from dpfl_theory.statements import known_ids
+    from dpfl_theory.statements import all_statements
 
-    return [*papers(incomplete), *_with_prefix(incomplete, sorted(known_ids()))]
+    return [*papers(incomplete), *_with_prefix(incomplete, (statement.id for statement in all_statements()))]
 
 
 def methods(incomplete: str) -> list[str]:

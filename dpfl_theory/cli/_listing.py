@@ -1,20 +1,25 @@
-"""The statements that `list` shows, by paper and chapter, as on the pages of the report."""
+"""What `list` and `show` print: the statements by paper and chapter, as on the pages of the report, and named
+items, such as problems and algorithms."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
 from dpfl_theory import statements
-from dpfl_theory.cli import _color
+from dpfl_theory.cli import _layout
 from dpfl_theory.core import Statement
 from dpfl_theory.core.prose import plain
 from dpfl_theory.glob_patterns import is_pattern
+from dpfl_theory.inventory import Item, Kind, Parameter
+from dpfl_theory.runtime.console import emit, print_message
 from dpfl_theory.statements import paper
 from dpfl_theory.statements.power import recorded
 
-__all__ = ["WITH", "lines", "matching"]
+__all__ = ["WITH", "lines", "list_items", "matching", "show_item"]
 
 WITH: dict[str, Callable[[Statement], bool]] = {
     "erratum": lambda s: s.erratum is not None,
@@ -81,16 +86,16 @@ def _row(s: Statement) -> dict[str, str]:
     }
 
 
-def lines(found: Sequence[Statement], width: int | None) -> list[_color.Line]:
+def lines(found: Sequence[Statement], width: int | None) -> list[_layout.Line]:
     """A table with a heading for each paper and chapter, and at its end the number of each verdict; at most ``width``
     columns wide, if there is one."""
     rows = {s.id: _row(s) for s in found}
     heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
     shown = _fitting(sizes, width)
-    made: list[_color.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
+    made: list[_layout.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
     for printed, own in groupby(found, lambda s: paper.known()[s.paper]):
-        heading = _color.cut(f"  {printed.heading}", (width or 10**6) - len(printed.id))
+        heading = _layout.cut(f"  {printed.heading}", (width or 10**6) - len(printed.id))
         made += [(), ((printed.id, "bold cyan"), (heading, "cyan"))]
         for chapter, some in groupby(own, lambda s: paper.known()[s.paper].place(s.id)[1]):
             made.append(((f" {chapter}", "bold"),))
@@ -99,7 +104,7 @@ def lines(found: Sequence[Statement], width: int | None) -> list[_color.Line]:
 
 
 def _style_of(s: Statement) -> Callable[[str], str]:
-    return lambda name: {"expected": _color.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
+    return lambda name: {"expected": _layout.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
 
 
 def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
@@ -118,11 +123,11 @@ def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
     return shown
 
 
-def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _color.Line:
+def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _layout.Line:
     made = [("  ", "")]
     for name, size in shown.items():
         text = row[name] if name == "title" else row[name].rjust(size) if name in _NUMBERS else row[name].ljust(size)
-        made += [(_color.cut(text, size), style(name)), ("  ", "")]
+        made += [(_layout.cut(text, size), style(name)), ("  ", "")]
     return made[:-1]
 
 
@@ -141,3 +146,78 @@ def _summary(found: Iterable[Statement]) -> str:
         if count := verdicts.count(verdict):
             entries.append(f"{count} {words.get(verdict, (verdict, verdict))[count > 1]}")
     return f"{len(verdicts)} statement{'s' if len(verdicts) > 1 else ''}: {', '.join(entries)}"
+
+
+_INDENT = " " * 6
+
+
+def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
+    """Write a kind's items to stdout: those with each of the words in their name, description or parameters."""
+    found = [item for item in kind.items() if all(_has(item, word) for word in words)]
+    if format_ == "json":
+        emit(json.dumps([item.to_json() for item in found], indent=1, ensure_ascii=False))
+    else:
+        emit(_layout.colored([*_table(kind, found, _layout.width())]))
+    if not found and words:
+        print_message(f"none of the {kind.name} has {' and '.join(map(repr, words))}: use fewer words")
+
+
+def _has(item: Item, word: str) -> bool:
+    words = (item.name, item.what, *item.facts.values(), *(p.name for p in item.parameters))
+    return word.casefold() in " ".join(words).casefold()
+
+
+def _table(kind: Kind, items: Sequence[Item], width: int | None) -> Iterator[_layout.Line]:
+    yield (kind.name, "bold cyan"), (f"  {kind.what}", "cyan")
+    names = max((len(item.name) for item in items), default=0)
+    for item in items:
+        message = "; ".join(f"{fact} {item.facts[fact]}" for fact in kind.brief if fact in item.facts)
+        what = item.what + (f"  [{message}]" if message else "")
+        given = ", ".join(map(_in_short, item.parameters))
+        if width is None:
+            yield ("  ", ""), (f"{item.name.ljust(names)}  {what}", ""), (f"  ({given})" if given else "", "")
+            continue
+        yield ("  ", ""), (item.name.ljust(names), "bold"), (f"  {_layout.cut(what, max(20, width - names - 4))}", "")
+        for line in textwrap.wrap(given, max(40, width), initial_indent=_INDENT, subsequent_indent=_INDENT):
+            yield ((line, "dim"),)
+    yield ()
+    yield ((f"{len(items)} {kind.name if len(items) != 1 else kind.one}", "bold"),)
+    if kind.use:
+        yield (("used as ", ""), (kind.use, ""))
+    yield ((f"dpfl-theory show {kind.one} NAME describes one in full", ""),)
+
+
+def _in_short(p: Parameter) -> str:
+    """A parameter with its default and unit.
+
+    >>> _in_short(Parameter("eta", "0.1", "X^2/F")), _in_short(Parameter("step", None))
+    ('eta = 0.1 [X^2/F]', 'step')
+    """
+    unit = f" [{p.unit}]" if p.unit else ""
+    return f"{p.name}{unit}" if p.default is None else f"{p.name} = {p.default}{unit}"
+
+
+def show_item(kind: Kind, item: Item, format_: str) -> None:
+    """Write the full description of an item to stdout."""
+    if format_ == "json":
+        emit(json.dumps(item.to_json(), indent=1, ensure_ascii=False))
+        return
+    lines: list[_layout.Line] = [((item.name, "bold"), (f"  ({kind.one})", "")), *_plain(_layout.wrapped(item.what))]
+    if kind.use:
+        lines += [(), (("Used as", "bold"),), ((f"  {kind.use.replace('NAME', item.name)}", ""),)]
+    if item.facts:
+        size = max(map(len, item.facts))
+        lines += [(), (("Facts", "bold"),), *(((f"  {k.ljust(size)}  {v}", ""),) for k, v in item.facts.items())]
+    if item.parameters:
+        rows = [
+            (p.name, "needed" if p.default is None else p.default, f"[{p.unit}]" if p.unit else "", p.meaning)
+            for p in item.parameters
+        ]
+        lines += [(), (("Parameters: name, default, unit, meaning", "bold"),), *_plain(_layout.laid_out(rows, "  "))]
+    if item.text:
+        lines += [(), (("In full", "bold"),), *(((f"  {line}", ""),) for line in item.text.splitlines())]
+    emit(_layout.colored(lines))
+
+
+def _plain(text: str) -> list[_layout.Line]:
+    return [((line, ""),) for line in text.splitlines()]

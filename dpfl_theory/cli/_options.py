@@ -1,17 +1,22 @@
-"""Options that several commands share, and tables as text."""
+"""Options that several commands share, and what they mean."""
 
 from __future__ import annotations
 
 import contextlib
+import inspect
 import json
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from dpfl_theory.errors import InputError
-from dpfl_theory.runtime.console import FULL, PAPER, emit, parse_budget
+from dpfl_theory import statements
+from dpfl_theory.core import Statement
+from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.runtime.atomic_files import writable, write
+from dpfl_theory.runtime.console import FULL, PAPER, as_options, emit, option, parse_budget, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store
@@ -29,14 +34,20 @@ __all__ = [
     "Scheduler",
     "Schema",
     "Seed",
+    "Target",
+    "UserFile",
+    "add_options",
+    "deliver",
     "give_schema",
-    "number",
+    "one_statement",
     "opened",
     "parse_jobs",
     "parse_limit",
-    "table",
+    "target_of",
+    "text_option",
 ]
 
+F = TypeVar("F", bound=Callable[..., Any])
 OWN_LIMIT = "10m"
 """The default time limit of a check of a user's file."""
 Device = Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")]
@@ -63,6 +74,22 @@ Kept = Annotated[
 ]
 Schema = Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the documents and exit.")]
 Seed = Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")]
+Target = Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")]
+UserFile = Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")]
+
+
+def target_of(output: str | None, *reads: str | Path | None) -> Path | None:
+    """The file to write instead of stdout; None for stdout. Raises InputError for one that the command reads."""
+    return None if output is None else writable(output, reads=reads)
+
+
+def deliver(text: str, target: Path | None, message: str) -> None:
+    """Write a result to stdout; or to a file, and a message with the file's name to stderr."""
+    if target is None:
+        emit(text)
+    else:
+        write(target, text if text.endswith("\n") else text + "\n")
+        print_message(f"{message}: {target}")
 
 
 def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]:
@@ -101,26 +128,38 @@ def parse_limit(text: str | None, file: str | None) -> float | None:
     return parse_budget(text if text is not None or file is None else OWN_LIMIT, "limit")
 
 
-def table(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> str:
-    """Rows as aligned columns, with the first row as the heading; columns listed in ``right`` are flush right.
+def one_statement(id_: str | None, file: str | None, *limits: float | None) -> Statement:
+    """The catalogue's statement with this id or, with a file, the file's; its only one needs no id.
 
-    >>> print(table([("id", "ratio"), ("a.b", "0.5"), ("c", "0.25")], right=[1]))
-    id   ratio
-    a.b    0.5
-    c     0.25
+    limits: time limits of the file's import [s]. Raises InputError where no statement or several match.
     """
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    lines = (
-        "  ".join(cell.rjust(w) if i in right else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths)))
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
+    if file is None:
+        if id_ is None:
+            raise InputError("no statement is named: give an ID, as 'dpfl-theory list' shows it, or --file")
+        return statements.get(id_)
+    own = {s.id: s for s in statements.load_file(file, *limits)}
+    if id_ is None and len(own) > 1:
+        raise InputError(f"{file!r} has {len(own)} statements: name one of {', '.join(own)}")
+    if id_ is not None and id_ not in own:
+        raise unknown_name("statement", id_, own)
+    return own[id_] if id_ is not None else next(iter(own.values()))
 
 
-def number(value: float | None) -> str:
-    """A number to four significant digits; ``-`` for None.
+def add_options(options: Sequence[inspect.Parameter]) -> Callable[[F], F]:
+    """Add options to a command, after its first parameter; it gets them as ``**given``."""
 
-    >>> number(0.123456), number(12), number(None)
-    ('0.1235', '12', '-')
-    """
-    return "-" if value is None else f"{value:.4g}"
+    def decorate(function: F) -> F:
+        signature = inspect.signature(function, eval_str=True)
+        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
+        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *options, *others)]
+        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
+        return function
+
+    return decorate
+
+
+def text_option(name: str, metavar: str, help_: str) -> inspect.Parameter:
+    """An option whose value is text, for an argument of the library."""
+    described = as_options(help_[:1].upper() + help_[1:])
+    annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=described)]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)

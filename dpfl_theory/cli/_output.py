@@ -6,21 +6,20 @@ import contextlib
 import json
 import math
 import re
-import textwrap
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
+from dpfl_theory.cli._layout import laid_out
+from dpfl_theory.cli._options import deliver, target_of
 from dpfl_theory.errors import DpflError
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, emit, option, print_message
+from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, option
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
-__all__ = ["Output", "as_text", "busy", "laid_out", "plain_formula", "rounded", "within"]
+__all__ = ["Output", "as_text", "busy", "plain_formula", "rounded", "within"]
 
 DIGITS = 5
-WIDTH = 110
 ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 
 
@@ -29,7 +28,7 @@ class Output:
 
     def __init__(self, format_: str, output: str | None) -> None:
         self.format = choice("format", format_, ("text", "json"))
-        self.target = None if output is None else writable(output)
+        self.target = target_of(output)
 
     def write(self, document: Mapping[str, Any]) -> None:
         """Write the document; numbers that are not finite become null, with a warning.
@@ -45,11 +44,7 @@ class Output:
         made["schema"] = "dpfl-theory/privacy/1"
         as_json = self.format == "json"
         text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
-        if self.target is None:
-            emit(text)
-        else:
-            write(self.target, text + "\n")
-            print_message(f"{re.sub(' +', ' ', as_text(made).splitlines()[0])}: {self.target}")
+        deliver(text, self.target, re.sub(" +", " ", as_text(made).splitlines()[0]))
 
 
 def _finite(value: Any, where: str, missing: list[str]) -> Any:
@@ -112,27 +107,6 @@ def as_text(d: Mapping[str, Any]) -> str:
     rows = [*_file_entries(d), *_how(d)]
     rows += [("note", text) for text in d.get("notes", [])] + [("warning", text) for text in d.get("warnings", [])]
     return laid_out(rows)
-
-
-def laid_out(rows: Sequence[tuple[str, str]]) -> str:
-    """Lines of a name and a text, in two columns.
-
-    >>> print(laid_out([("q", "1.7381"), ("delta", "1e-06")]))
-    q      1.7381
-    delta  1e-06
-    """
-    width = max(len(name) for name, _ in rows)
-    return "\n".join(
-        textwrap.fill(
-            text,
-            WIDTH,
-            initial_indent=f"{name.ljust(width)}  ",
-            subsequent_indent=" " * (width + 2),
-            break_long_words=False,
-            break_on_hyphens=False,
-        )
-        for name, text in rows
-    )
 
 
 def _file_entries(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

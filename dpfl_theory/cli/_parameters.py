@@ -7,14 +7,13 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_type_hints
 
-import typer
-
+from dpfl_theory.cli._options import add_options, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
-from dpfl_theory.runtime.console import as_options, option
+from dpfl_theory.runtime.console import option
 
 __all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 
@@ -70,16 +69,7 @@ def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callab
     ``algorithms`` are those of the command: the help of an option says which of them take it.
     """
     known = tuple(algorithms)
-    options = [_option(p, known) for p in made]
-
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function, eval_str=True)
-        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
-        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *options, *others)]
-        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+    return add_options([_option(p, known) for p in made])
 
 
 def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
@@ -90,11 +80,7 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     if others:
         few = len(others) < len(p.takers)
         text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
-    metavar = "|".join(p.choices) or ("N" if p.whole else "X")
-    annotation = Annotated[
-        str | None, typer.Option(option(p.name), metavar=metavar, help=as_options(text[:1].upper() + text[1:]))
-    ]
-    return inspect.Parameter(p.name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+    return text_option(p.name, "|".join(p.choices) or ("N" if p.whole else "X"), text)
 
 
 def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: str | None = None) -> Mechanism:

@@ -13,7 +13,8 @@ from dpfl_theory import privacy
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
-from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format, Target
 from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name
@@ -73,7 +74,6 @@ AccountantName = Annotated[
     typer.Option("--accountant", metavar="|".join(ACCOUNTANTS), help="Certified limits, or formulas as printed."),
 ]
 Budget = Annotated[str | None, typer.Option(metavar="60s", help="Time limit, with exit code 3.")]
-File = Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")]
 
 
 def commands() -> dict[str, Any]:
@@ -94,7 +94,7 @@ def account(
     epsilon: Epsilon = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
-    output: File = None,
+    output: Target = None,
     budget: Budget = None,
     **given: str | None,
 ) -> None:
@@ -162,7 +162,7 @@ def calibrate(
     clip: Clip = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
-    output: File = None,
+    output: Target = None,
     budget: Budget = None,
     **given: str | None,
 ) -> None:
@@ -207,7 +207,7 @@ def rounds(
     multiplier_of: MultiplierOf = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
-    output: File = None,
+    output: Target = None,
     budget: Budget = None,
     **given: str | None,
 ) -> None:
@@ -252,7 +252,7 @@ def constant(
     delta: KeptDelta,
     iterations: Iterations = None,
     format_: Format = "text",
-    output: File = None,
+    output: Target = None,
     budget: Budget = None,
     **given: str | None,
 ) -> None:

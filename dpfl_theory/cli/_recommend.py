@@ -1,46 +1,44 @@
-"""Options of `recommend`, generated from the fields of the algorithms' inputs, and its output as text."""
+"""Options of `recommend`, generated from the fields of the algorithms' inputs, and its output as text and as figures: a
+recommendation, a comparison of private algorithms, and the minimum of bounds against the optimum of runs."""
 
 from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, TypeVar
+from pathlib import Path
+from typing import Any
 
-import typer
-
-from dpfl_theory.cli._confirm import lines as confirmed
-from dpfl_theory.cli._output import laid_out
+from dpfl_theory.cli._layout import laid_out
+from dpfl_theory.cli._options import add_options, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
-from dpfl_theory.runtime.console import as_options, option
+from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.console import option, print_message
 
-__all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
+__all__ = [
+    "as_text",
+    "comparison_text",
+    "draw_comparison",
+    "draw_neighbourhoods",
+    "kind_of",
+    "number",
+    "numbers",
+    "parsed",
+    "with_inputs",
+]
 
 METAVARS = {"count": "N", "word": "WORD"}
 APART = (
-    "algorithm",
-    "rule",
-    "vacuous",
-    "would_help",
-    "inputs",
-    "certificate",
-    "warnings",
-    "terms",
-    "noise",
-    "unrounded",
-    "repaired",
-    "data",
-    "confirmed",
-    "schema",
-)
-
-F = TypeVar("F", bound=Callable[..., Any])
+    "algorithm", "rule", "vacuous", "would_help", "inputs", "certificate", "warnings", "terms", "noise", "unrounded",
+    "repaired", "data", "confirmed", "schema",
+)  # fmt: skip
+"""The keys of a recommendation that have lines of their own."""
 
 
-def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
+def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Add an option for each input of these algorithms, as text, to a command after its first parameter."""
     takers: dict[str, list[str]] = {}
     described: dict[str, Any] = {}
@@ -50,22 +48,11 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
             described.setdefault(f.name, f.metadata)
 
     def parameter(name: str) -> inspect.Parameter:
-        said = described[name]
-        help_ = said["help"][:1].upper() + said["help"][1:]
-        if len(takers[name]) < len(known):
-            help_ += f" [{', '.join(takers[name])}]"
+        said, few = described[name], len(takers[name]) < len(known)
         metavar = "|".join(said["choices"]) or METAVARS.get(said["kind"], "X")
-        annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=as_options(help_))]
-        return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        return text_option(name, metavar, said["help"] + (f" [{', '.join(takers[name])}]" if few else ""))
 
-    def decorate(function: F) -> F:
-        signature = inspect.signature(function, eval_str=True)
-        first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
-        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(parameter, takers), *others)]
-        function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
-        return function
-
-    return decorate
+    return add_options([parameter(name) for name in takers])
 
 
 def parsed(kind: type[Setting], options: Mapping[str, str | None]) -> dict[str, Any]:
@@ -105,7 +92,7 @@ def certificate(constant: Mapping[str, Any]) -> str:
 
 def as_text(document: Mapping[str, Any]) -> str:
     """Lines of a name and a recommended value, then the reasons."""
-    return "\n".join([laid_out(list(_rows(document))), *confirmed(document)])
+    return "\n".join([laid_out(list(_rows(document))), *_confirmed(document)])
 
 
 def _noises(noise: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -177,3 +164,201 @@ def _shown(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.6g}"
     return "-" if value is None else str(value)
+
+
+def _confirmed(d: Mapping[str, Any]) -> Iterator[str]:
+    """A table with sentences for each confirmed algorithm, if any."""
+    for found in d.get("confirmed", ()):
+        yield ""
+        yield from _of_one(found)
+
+
+def _of_one(found: Mapping[str, Any]) -> Iterator[str]:
+    of = "not available" if found["statement"] is None else f"{found['statement']}, {found['bounds']}"
+    yield (
+        f"{found['algorithm']} around this choice, {found['replicates']} replicates with the same noise for each value"
+    )
+    yield f"bound: {of}"
+    if found["why"] is not None:
+        yield f"It does not apply to this choice: {found['why']}."
+    yield "runs: suboptimality after the last round [F]"
+    yield f"{'':12}{'recommended':>12}{'bound least':>12}{'runs best':>12}{'interval':>22}{'ratio':>18}"
+    for line in found["lines"]:
+        numbers = [line["recommended"], line["bound_least"], line["measured_least"]]
+        columns = "".join(f"{'-' if x is None else format(x, '.3g'):>12}" for x in numbers)
+        yield f"{line['hyperparameter']:12}{columns}{_range(line['interval']):>22}{_range(line['ratio']):>18}"
+    for line in found["lines"]:
+        yield line["sentence"]
+    yield _cost(found["cost"])
+    yield (
+        f"Values in an interval are not distinguishable at {found['standard_errors']:.3g} standard errors of paired "
+        f"differences: an optimum is outside its interval with probability at most {found['false_alarms']:.2g}, for "
+        "all comparisons together."
+    )
+
+
+def _range(limits: list[float] | None) -> str:
+    """Two limits, or one number.
+
+    >>> _range([0.125, 4.0]), _range([1.0, 1.0]), _range(None)
+    ('0.125 to 4', '1', '-')
+    """
+    if limits is None:
+        return "-"
+    low, high = (f"{x:.3g}" for x in limits)
+    return low if low == high else f"{low} to {high}"
+
+
+def _cost(cost: Mapping[str, Any]) -> str:
+    ours, best = cost["recommended"], cost["best"]
+    if ours["mean"] is None:
+        return "Runs of this choice diverge."
+    if best["mean"] is None or cost["difference"] is None:
+        return f"This choice ends at {ours['mean']:.3g} +- {ours['error']:.1g}."
+    return (
+        f"This choice ends at {ours['mean']:.3g} +- {ours['error']:.1g}, the best that was tried "
+        f"({cost['hyperparameter']} = {cost['value']:.3g}) at {best['mean']:.3g} +- {best['error']:.1g}, with fresh "
+        f"seeds: a ratio of {cost['ratio']:.3g}, {cost['difference']:.2g} +- {cost['error']:.1g} more."
+    )
+
+
+def draw_neighbourhoods(document: Mapping[str, Any], picture: Path, kind: str) -> None:
+    """Write the neighbourhoods' figure to a file."""
+    from dpfl_theory.recommend.figure import neighbourhoods
+    from dpfl_theory.validation import style
+
+    write(picture, style.render(neighbourhoods(document["confirmed"]))[kind])
+    print_message(f"figure: {picture}")
+
+
+def numbers(options: Mapping[str, str | None]) -> dict[str, Any]:
+    """The inputs as numbers; inputs that no comparison takes stay unchanged, and the comparison refuses them."""
+    from dpfl_theory.recommend.run import KINDS
+
+    there = {name: text for name, text in options.items() if text is not None}
+    return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
+
+
+def kind_of(picture: Path | None) -> str:
+    """``png`` or ``svg``, by the suffix of the file; InputError for another one."""
+    kind = "png" if picture is None else picture.suffix.lower().removeprefix(".")
+    if kind not in ("png", "svg"):
+        raise InputError(f"--figure is {str(picture)!r}: give a name that ends in .png or .svg")
+    return kind
+
+
+def draw_comparison(document: Mapping[str, Any], picture: Path, kind: str) -> None:
+    """Write the comparison's figure to a file."""
+    from dpfl_theory.recommend.figure import draw
+    from dpfl_theory.validation import style
+
+    write(picture, style.render(draw(document))[kind])
+    print_message(f"figure: {picture}")
+
+
+def comparison_text(d: Mapping[str, Any]) -> str:
+    """The data, the table, and the recommendation."""
+    return "\n".join([*_compared(d), *_confirmed(d)])
+
+
+def _compared(d: Mapping[str, Any]) -> Iterator[str]:
+    from dpfl_theory.recommend.minimum_budget import describe_changes as would_help
+
+    data, budget = d["data"], d["budget"]
+    yield from _data_lines(data)
+    yield f"at the start, 0: suboptimality {d['start']['suboptimality']:.4g}{_accuracy(d['start']['accuracy'])}"
+    yield f"at most {budget['rounds']} vectors from a client"
+    yield ""
+    for unit, advice in d["advice_by_unit"].items():
+        rows = [row for row in d["algorithms"] if row["protects"] == unit]
+        yield from _group(rows, budget)
+        yield advice
+        if unit in d["would_help_by_unit"]:
+            width = "dimensions" if data["source"] is None else "features (principal components)"
+            yield would_help(d["would_help_by_unit"][unit], width)
+        for row in rows:
+            yield f"{row['name']}: {row['why']}"
+        for row in rows:
+            yield f"{row['name']}: noise {row['setting']['noise']}."
+        yield from _rules(rows)
+        yield ""
+    if len(d["advice_by_unit"]) > 1:
+        yield (
+            "The two epsilons are not comparable: the first hides all records of a client, the second one record; and "
+            "replacement (replace) may change a sum by twice as much as omission (zero-out)."
+        )
+    for left in d["left_out"]:
+        yield f"{left['name']} is left out: {left['why']}."
+
+
+def _data_lines(data: Mapping[str, Any]) -> Iterator[str]:
+    """The data, or the representative problem for the given constants, and its known constants."""
+    if data["source"] is None:
+        yield f"{data['problem']}: {data['clients']} clients in {data['dim']} dimensions"
+        yield f"These constants describe many problems: {data['stands_for']}."
+    else:
+        low, high = data["records_of_a_client"]
+        yield f"{data['problem']}: {data['records']} records, {data['features']} features, bias included"
+        if same := data["constant_features"]:
+            few = ", ".join(same[:6]) + (f" and {len(same) - 6} more" if len(same) > 6 else "")
+            yield f"constant in all records, so that nothing depends on them: {few}"
+        whose = "named by the data" if data["partition"] == "own" else f"split {data['partition']}"
+        yield f"{data['clients']} clients ({whose}), {low} to {high} records each, ridge {data['ridge']:g}"
+    for c in data["constants"].values():
+        if c["value"] is None:
+            yield f"  {'-':>9}  {c['meaning']}: {c['text']}"
+        else:
+            yield f"  {c['value']:9.4g}  {c['meaning']} ({certificate(c)})"
+    if "not_private" in data:
+        yield f"Not private: {data['not_private']}."
+
+
+def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iterator[str]:
+    """The table of algorithms that protect the same unit."""
+    whose = "a client's data" if rows[0]["protects"] == "client" else "one record of a client"
+    yield (
+        f"epsilon = {budget['epsilon']:g}, delta = {budget['delta']:g} for {whose} ({rows[0]['relation']}), "
+        f"seen by a {rows[0]['view']}"
+    )
+    drawn: dict[str, list[str]] = {}
+    for row in rows:
+        drawn.setdefault(row["sampling"], []).append(row["name"])
+    if set(drawn) != {"full"}:
+        ways = "; ".join(f"{way}: {', '.join(sorted(names))}" for way, names in drawn.items())
+        yield f"{budget['cohort']:g} clients in a round ({ways})"
+    heading = f"{'algorithm':22}{'protects':9}{'suboptimality':>20}{'accuracy':>12}{'epsilon':>10}{'vectors':>9}"
+    yield f"{heading}  hyper-parameters"
+    for row in rows:
+        gap, accuracy = row["suboptimality"], row["accuracy"]
+        shown = "-" if accuracy is None else f"{accuracy['mean']:.3f}"
+        values = ", ".join(f"{k} {v:.4g}" for k, v in row["hyperparameters"].items())
+        yield (
+            f"{row['name']:22}{row['protects']:9}{gap['mean']:>11.4g} +- {gap['error']:<5.1g}{shown:>12}"
+            f"{row['epsilon']['high']:>10.4g}{row['vectors']:>9}  {values}"
+        )
+
+
+def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The papers' rules: their bounds, and the values that they reach."""
+    applied = [(row["name"], rule) for row in rows for rule in row["rules"]]
+    if applied:
+        yield "The papers' rules, with certified noise: their bound at this budget, and the value that they reach."
+        yield f"{'algorithm':22}{'rule':15}{'bound':>11}{'':10}{'vectors':>9}{'suboptimality':>20}"
+    notes: dict[str, None] = {}
+    for name, rule in applied:
+        bound = "-" if rule["bound"] is None else f"{rule['bound']:.4g}"
+        vacuous = " vacuous" if rule["bound"] is not None and rule["vacuous"] else ""
+        gap = rule["suboptimality"]
+        reaches = f"{'-':>20}" if gap is None else f"{gap['mean']:>11.4g} +- {gap['error']:<5.1g}"
+        yield f"{name:22}{rule['rule']:15}{bound:>11}{vacuous:10}{rule.get('vectors', '-'):>9}{reaches}".rstrip()
+        if rule["bound"] is not None:
+            notes[f"{name}: the bound is of the {rule['bounds']}."] = None
+        if gap is None:
+            notes[f"{name}: not run; {rule['why']}."] = None
+        elif rule["departs"]:
+            notes[f"{name}: {rule['departs']}."] = None
+    yield from notes
+
+
+def _accuracy(accuracy: Mapping[str, float] | None) -> str:
+    return "" if accuracy is None else f", accuracy {accuracy['mean']:.3f}"

@@ -2,51 +2,33 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.cli._options import number, table
-from dpfl_theory.cli._output import laid_out
+from dpfl_theory.cli._layout import laid_out, number, table
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import apart, writable
-from dpfl_theory.runtime.console import emit, print_message
+from dpfl_theory.runtime.console import print_message
 from dpfl_theory.sweep.table import Table, checked, of_rounds
 
 if TYPE_CHECKING:
     from dpfl_theory.sweep.design import Design
 
-__all__ = ["as_lines", "as_summary", "give_schema", "seconds_of", "target_of", "tell_failures"]
+__all__ = ["as_lines", "as_summary", "results_file", "seconds_of", "tell_failures"]
 
 _ROUNDS = 12
 """Rounds of a run that are shown."""
 _CELLS = 60
 """Cells of a sweep that are shown."""
 _APART = (
-    "cell",
-    "status",
-    "cause",
-    "problem",
-    "algorithm",
-    "rounds",
-    "replicates",
-    "seed",
-    "delta",
-    "epsilon",
+    "cell", "status", "cause", "problem", "algorithm", "rounds", "replicates", "seed", "delta", "epsilon",
     "privacy",
-)
+)  # fmt: skip
 
 
-def give_schema(sweep: bool) -> None:
-    """Print the JSON schema."""
-    from dpfl_theory.sweep.config import schema
-
-    emit(json.dumps(schema(sweep), indent=1))
-
-
-def target_of(output: str | None, folder: str, config: str | None, design: Design) -> Path | None:
+def results_file(output: str | None, folder: str, config: str | None, design: Design) -> Path | None:
     """The file for results: the option's file, else the design's name within the folder. The files of the
     configuration and of its data are not overwritten."""
     from dpfl_theory.sweep.config import inside

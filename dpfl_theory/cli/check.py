@@ -13,9 +13,14 @@ import typer
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._certificates import target_of, write_certificates
-from dpfl_theory.cli._check_text import as_text, evidence_lines, why_unchecked
-from dpfl_theory.cli._interrupt import Partial
+from dpfl_theory.cli._check_output import (
+    Partial,
+    as_junit,
+    as_text,
+    certificate_file,
+    evidence_lines,
+    write_certificates,
+)
 from dpfl_theory.cli._options import (
     Device,
     Fresh,
@@ -24,20 +29,22 @@ from dpfl_theory.cli._options import (
     Scheduler,
     Schema,
     Seed,
+    Target,
+    UserFile,
+    deliver,
     give_schema,
     opened,
     parse_jobs,
     parse_limit,
+    target_of,
 )
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import (
     Progress,
     as_options,
     choice,
-    emit,
     parse_alpha,
     parse_budget,
     parse_seed,
@@ -68,7 +75,7 @@ def check(
         str | None,
         typer.Option(metavar="P", help="Only the statements of this paper.", autocompletion=_complete.papers),
     ] = None,
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
+    file: UserFile = None,
     method: Annotated[
         list[str] | None,
         typer.Option(
@@ -107,7 +114,7 @@ def check(
     store: Kept = None,
     fresh: Fresh = False,
     format_: Annotated[str, typer.Option("--format", metavar="text|json|junit", help="What is written.")] = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
     certificate: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="Write the proofs of worst cases, for verify_certificate.py."),
@@ -134,7 +141,7 @@ def check(
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
     seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
     most = parse_limit(limit, file)
-    target = None if output is None else writable(output, reads=(file,))
+    target = target_of(output, file)
     if choice("device", device, DEVICES) == "cuda":
         select(device)  # a missing GPU is reported at once, not after the checks that need none
     if smoke and standard:
@@ -153,7 +160,7 @@ def check(
         raise InputError("none of these checks belongs to the smoke set: leave --smoke out")
     elif not pairs:
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
-    proofs = target_of(certificate, output, pairs, reads=file)
+    proofs = certificate_file(certificate, output, pairs, reads=file)
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
         partial = Partial(
             pairs, evidence_lines if format_ == "text" and target is None else None, kept is not None, progress
@@ -181,7 +188,7 @@ def check(
         report = _with_power(report, chosen, processes)
     document = report.to_json()
     if file is not None:
-        from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
+        from dpfl_theory.checks.hypotheses import edges, untested_text
         from dpfl_theory.report.user_statements import described
 
         own = [s for s in chosen if statements.file_of(s.id) is None]
@@ -198,11 +205,7 @@ def check(
     if proofs is not None:
         write_certificates(proofs, report.evidence)
     text = render(report, document)
-    if target is None:
-        emit(text)
-    else:
-        write(target, text if text.endswith("\n") else text + "\n")
-        print_message(f"{summary_line(document['summary'])}: {target}")
+    deliver(text, target, summary_line(document["summary"]))
     return exit_code(document["summary"])
 
 
@@ -252,9 +255,9 @@ def _planned(
     chosen: Sequence[Statement], methods: Sequence[str], smoke: bool, standard: bool
 ) -> list[tuple[Statement, Check]]:
     """The checks of the statements by the methods, restricted to the smoke set or the profile where requested."""
+    from dpfl_theory.checks.profiles import smoke_set
+    from dpfl_theory.checks.profiles import standard as of_profile
     from dpfl_theory.checks.runner import plan
-    from dpfl_theory.checks.smoke import smoke_set
-    from dpfl_theory.checks.standard import standard as of_profile
 
     pairs = plan(chosen, methods)
     return smoke_set(pairs) if smoke else of_profile(pairs) if standard else pairs
@@ -263,13 +266,6 @@ def _planned(
 def as_json(report: Report, document: dict[str, Any]) -> str:
     """The document as JSON."""
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-def as_junit(report: Report, document: dict[str, Any]) -> str:
-    """The document as JUnit (`dpfl_theory.cli._junit`)."""
-    from dpfl_theory.cli._junit import junit
-
-    return junit(document, why_unchecked=why_unchecked)
 
 
 FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}

@@ -10,11 +10,12 @@ from typing import Annotated, Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, Schema, Seed, give_schema, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format, Schema, Seed, Target, deliver, give_schema, target_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
-from dpfl_theory.runtime.atomic_files import printed_aside, writable, write
-from dpfl_theory.runtime.console import choice, emit, parse_alpha, parse_budget, parse_seed, print_message
+from dpfl_theory.runtime.atomic_files import printed_aside
+from dpfl_theory.runtime.console import choice, emit, parse_alpha, parse_budget, parse_seed
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 
 app = typer.Typer()
@@ -56,7 +57,7 @@ def conform(
     seed: Seed = "0",
     limit: Annotated[str, typer.Option(metavar="2m", help="Time limit.")] = LIMIT,
     format_: Format = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
     schema: Schema = False,
 ) -> int:
     """Compare a function of one round with an algorithm and name each deviation.
@@ -78,7 +79,7 @@ def conform(
     from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied
 
     seconds = parse_budget(limit, "limit")
-    target = None if output is None else writable(output, reads=(*_files(function), *_files(sampler)))
+    target = target_of(output, *_files(function), *_files(sampler))
     parameters = dict(_assigned(text) for text in assignments or [])
     counts = {"clients": _whole("clients", clients), "runs": _whole("runs", runs)}
     if cohort is not None:
@@ -92,11 +93,7 @@ def conform(
         )
     except (TimeoutExceeded, WorkerDied) as error:
         raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error
-    if target is None:
-        emit(text)
-    else:
-        write(target, text + "\n")
-        print_message(f"{verdict}: {target}")
+    deliver(text, target, f"{verdict}")
     return CODES[verdict]
 
 

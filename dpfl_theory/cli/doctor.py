@@ -9,14 +9,16 @@ from typing import Any
 
 import typer
 
-from dpfl_theory.cli._options import Format, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Format
 from dpfl_theory.runtime.console import choice, emit
 
 app = typer.Typer()
 
 PACKAGES = (
     "dpfl-theory", "numpy", "scipy", "numba", "threadpoolctl", "sympy", "mpmath", "cvxpy", "clarabel", "PEPit",
-    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml", "networkx",
+    "dp-accounting", "scikit-learn", "matplotlib", "typer", "rich", "jinja2", "latex2mathml",
+    "markdown-it-py", "networkx",
 )  # fmt: skip
 EXTRAS = {"gpu": ("cupy-cuda13x",)}
 

@@ -10,12 +10,22 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Device, Format, Schema, Seed, give_schema, parse_limit
-from dpfl_theory.cli._resolve import one_statement
+from dpfl_theory.cli._options import (
+    Device,
+    Format,
+    Schema,
+    Seed,
+    Target,
+    UserFile,
+    deliver,
+    give_schema,
+    one_statement,
+    parse_limit,
+    target_of,
+)
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import Progress, choice, emit, parse_alpha, parse_budget, parse_seed, print_message
+from dpfl_theory.runtime.console import Progress, choice, parse_alpha, parse_budget, parse_seed
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 
 app = typer.Typer()
@@ -31,7 +41,7 @@ def falsify(
             autocompletion=_complete.ids,
         ),
     ] = None,
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
+    file: UserFile = None,
     budget: Annotated[str, typer.Option(metavar="60s", help="Time for the search.")] = "60s",
     instances: Annotated[
         str | None, typer.Option(metavar="N", help="Try this many instances instead; the result is reproducible.")
@@ -43,7 +53,7 @@ def falsify(
     seed: Seed = "0",
     device: Device = "auto",
     format_: Format = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
     schema: Schema = False,
 ) -> int:
     """Search inside a statement's hypotheses for the largest excess of the left side, and check it with fresh seeds.
@@ -53,14 +63,14 @@ def falsify(
       dpfl-theory falsify hou2023.theorem1 --budget 60s
       dpfl-theory falsify --file my_statements.py --instances 500
     """
-    from dpfl_theory.checks import search_document
+    from dpfl_theory.checks.document import SEARCH_SCHEMA, search_schema
     from dpfl_theory.checks.falsify import falsify as search
 
     if schema:
-        return give_schema(search_document.schema)
+        return give_schema(search_schema)
     choice("format", format_, ("text", "json"))
     seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
-    target = None if output is None else writable(output, reads=(file,))
+    target = target_of(output, file)
     if choice("device", device, DEVICES) == "cuda":
         select(device)
     most = parse_limit(limit, file)
@@ -80,13 +90,9 @@ def falsify(
             ),
         )
     found = replace(found, evidence=replace(found.evidence, warnings=(*counted(warned), *found.evidence.warnings)))
-    document = {"schema": search_document.SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
+    document = {"schema": SEARCH_SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
     text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
-    if target is None:
-        emit(text)
-    else:
-        write(target, text + "\n")
-        print_message(f"{_verdict(document)}: {target}")
+    deliver(text, target, f"{_verdict(document)}")
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1
     return 3 if found.suspicious else 0

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from dpfl_theory import inventory
-from dpfl_theory.cli import _color, _complete, _inventory, _listing
+from dpfl_theory.cli import _complete, _layout, _listing
 from dpfl_theory.cli._options import Format
 from dpfl_theory.core import Statement, methods
 from dpfl_theory.core.errata import GRADES
@@ -113,7 +113,7 @@ def list_(
     if given and given[0] in inventory.kinds():
         if used := [name for name, value in options.items() if value]:
             raise InputError(f"--{used[0]} is for statements: leave it out, and give words that {given[0]} must have")
-        _inventory.list_items(inventory.kinds()[given[0]], given[1:], format_)
+        _listing.list_items(inventory.kinds()[given[0]], given[1:], format_)
         return
     for m in method or ():
         methods.get(m)
@@ -141,7 +141,7 @@ def list_(
     if format_ == "json":
         emit(json.dumps([summary(s) for s in found], indent=1, ensure_ascii=False))
     else:
-        emit(_color.colored(_listing.lines(found, _color.width())))
+        emit(_layout.colored(_listing.lines(found, _layout.width())))
     if not found and given:
         message = " and ".join(map(repr, given))
         meant = _suggestion(given)

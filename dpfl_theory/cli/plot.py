@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory.cli._options import Device, Seed, parse_limit
-from dpfl_theory.cli._resolve import one_statement
+from dpfl_theory.cli._options import Device, Seed, UserFile, one_statement, parse_limit
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.numerals import number_of
@@ -31,7 +30,7 @@ def plot(
         str | None, typer.Argument(metavar="[ID]", help="The statement; not needed for a file with one statement.")
     ] = None,
     over: Annotated[str, typer.Option(metavar="SYMBOL", help="The symbol that is varied.")] = "",
-    file: Annotated[str | None, typer.Option(metavar="FILE.py", help="A file with your own statements.")] = None,
+    file: UserFile = None,
     check: Annotated[str | None, typer.Option(metavar="NAME", help="The check whose instance is varied.")] = None,
     method: Annotated[str | None, typer.Option(metavar="M", help="monte-carlo or exact, if both are possible.")] = None,
     values: Annotated[
@@ -106,7 +105,7 @@ def _on(check: Check, data: str, clients: str | None, ridge: str) -> Check:
 
 
 def _curve_text(found: Curve) -> str:
-    from dpfl_theory.cli._options import number, table
+    from dpfl_theory.cli._layout import number, table
 
     rows = [(found.symbol, "verdict", "left side", "low", "high", "bound", "ratio")]
     for p in found.points:

@@ -10,13 +10,34 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from dpfl_theory.cli import _complete
-from dpfl_theory.cli._options import Format, Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
-from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
+from dpfl_theory.cli._options import (
+    Format,
+    Fresh,
+    Jobs,
+    Kept,
+    Scheduler,
+    Target,
+    deliver,
+    opened,
+    parse_jobs,
+    target_of,
+)
+from dpfl_theory.cli._recommend import (
+    as_text,
+    comparison_text,
+    draw_comparison,
+    draw_neighbourhoods,
+    kind_of,
+    number,
+    numbers,
+    parsed,
+    with_inputs,
+)
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
-from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import Progress, as_options, choice, emit, print_message
+from dpfl_theory.runtime.atomic_files import writable
+from dpfl_theory.runtime.console import Progress, as_options, choice, print_message
 from dpfl_theory.runtime.executor import on
 
 if TYPE_CHECKING:
@@ -85,7 +106,7 @@ def recommend(
     store: Kept = None,
     fresh: Fresh = False,
     format_: Format = "text",
-    output: Annotated[str | None, typer.Option(metavar="FILE", help="Write to this file instead of stdout.")] = None,
+    output: Target = None,
     **given: str | None,
 ) -> None:
     """Recommend hyper-parameters for a privacy budget, from your data or a problem's constants.
@@ -106,13 +127,12 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.cli import _compare, _confirm
     from dpfl_theory.cli._output import busy
     from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
     given |= {"sampling": sampling}
-    target = None if output is None else writable(output, reads=(data,))
+    target = target_of(output, data)
     picture = None if figure is None else writable(Path(figure), reads=(data,))
     shape: dict[str, Any] = {
         name: number(option, text, kind)
@@ -124,7 +144,7 @@ def recommend(
         if text is not None
     }
     words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
-    drawn = _compare.kind_of(picture)
+    drawn = kind_of(picture)
     reuse = Reuse(fresh=fresh)
     runs: dict[str, Any] = {
         "reuse": reuse,
@@ -136,15 +156,13 @@ def recommend(
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
-            document = recommended(
-                algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
-            )
+            document = recommended(algorithm, data=data, **shape, **words, **how, **numbers(given), progress=progress)
         _say_reused(reuse)
         if picture is not None:
-            _compare.draw(document, picture, drawn)
+            draw_comparison(document, picture, drawn)
             if confirm:
-                _confirm.draw(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
-        _give(document, form, _compare.as_text, target, f"{len(document['algorithms'])} algorithms compared")
+                draw_neighbourhoods(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
+        _give(document, form, comparison_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     if algorithm is None:
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
@@ -166,7 +184,7 @@ def recommend(
         document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
     _say_reused(reuse)
     if picture is not None:
-        _confirm.draw(document, picture, drawn)
+        draw_neighbourhoods(document, picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
 
 
@@ -181,8 +199,4 @@ def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | Non
     document["schema"] = "dpfl-theory/recommend/1"
     text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
     text = as_options(text)
-    if target is None:
-        emit(text)
-    else:
-        write(target, text + "\n")
-        print_message(f"{said}: {target}")
+    deliver(text, target, said)

@@ -153,9 +153,9 @@ def report(
       dpfl-theory report --output out
     """
     if schema:
-        from dpfl_theory.report import document
+        from dpfl_theory.report.documents import schema as of_reports
 
-        return give_schema(document.schema)
+        return give_schema(of_reports)
     from dpfl_theory import validation
     from dpfl_theory.report.build import build
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
 import typer
 
 from dpfl_theory import inventory, statements
-from dpfl_theory.cli import _complete, _inventory
+from dpfl_theory.cli import _complete, _listing
+from dpfl_theory.cli._layout import laid_out, wrapped
 from dpfl_theory.cli._options import Format
 from dpfl_theory.core import Effect, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
@@ -51,7 +51,7 @@ def show(
     if kind is not None:
         if len(ids) != 2:
             raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} shows them")
-        _inventory.show_item(kind, kind.get(ids[1]), format_)
+        _listing.show_item(kind, kind.get(ids[1]), format_)
         return
     alone = len(ids) == 1 and not is_pattern(ids[0])
     chosen = [statements.get(ids[0])] if alone else statements.in_order(statements.select(tuple(ids)))
@@ -104,7 +104,8 @@ def describe(statement: Statement) -> dict[str, Any]:
         ],
         "uses": list(statement.uses),
     }
-    return {key: plain_data(value) for key, value in found.items()}
+    made: dict[str, Any] = plain_data(found)
+    return made
 
 
 def _siblings(statement: Statement) -> list[dict[str, Any]]:
@@ -126,13 +127,13 @@ def _as_text(d: Mapping[str, Any]) -> str:
     )
     provenance = "read in the paper" if d["provenance"] == "read" else d["provenance"]
     head = f"{d['id']}  ({d['kind']}, {provenance}, expected: {d['expected']})"
-    parts = [head, d["title"], where, *filter(None, [d["file"]]), "", _wrap(d["text"])]
+    parts = [head, d["title"], where, *filter(None, [d["file"]]), "", wrapped(d["text"])]
     if source["restoration"]:
-        parts += ["", _wrap(f"Restored: {source['restoration']}")]
+        parts += ["", wrapped(f"Restored: {source['restoration']}")]
     if source["note"]:
-        parts += ["", _wrap(source["note"])]
+        parts += ["", wrapped(source["note"])]
     if d["reading"]:
-        parts += ["", _wrap(f"Read: {d['reading']}")]
+        parts += ["", wrapped(f"Read: {d['reading']}")]
     siblings = [(s["id"], s["expected"], s["reading"] or "") for s in d["siblings"]]
     parts += _block("Other readings", siblings)
     if d["lhs"] or d["rhs"]:
@@ -146,7 +147,7 @@ def _as_text(d: Mapping[str, Any]) -> str:
     parts += _block("Checks", checks)
     if d["power"]:
         measured = of_json(d["power"]).sentence(refuted=d["expected"] == "violated")
-        parts += ["", "Power", _wrap(f"{measured}.", "  ")]
+        parts += ["", "Power", wrapped(f"{measured}.", "  ")]
     if d["erratum"]:
         parts += _block("Erratum", _erratum_rows(d["erratum"]))
     if d["remark"]:
@@ -174,24 +175,4 @@ def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 def _block(title: str, rows: Iterable[tuple[str, ...]]) -> list[str]:
     """A heading with aligned rows below it; empty without rows."""
     found = list(rows)
-    if not found:
-        return []
-    heads = [max(len(row[i]) for row in found) for i in range(len(found[0]) - 1)]
-    lines = []
-    for row in found:
-        start = "".join(f"{cell.ljust(width)}  " for cell, width in zip(row, heads))
-        lines.append(_wrap(row[-1], f"  {start}"))
-    return ["", title, *lines]
-
-
-def _wrap(text: str, start: str = "") -> str:
-    if not text:
-        return start.rstrip()
-    return textwrap.fill(
-        text,
-        110,
-        initial_indent=start,
-        subsequent_indent=" " * len(start),
-        break_long_words=False,
-        break_on_hyphens=False,
-    )
+    return ["", title, laid_out(found, "  ")] if found else []

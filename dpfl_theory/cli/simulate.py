@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from dpfl_theory.cli._options import give_schema
 from dpfl_theory.runtime.console import Progress, emit, print_message, time_left
 
 app = typer.Typer()
@@ -33,15 +34,16 @@ def simulate(
     from dpfl_theory.cli._output import busy
 
     if schema:
-        _sweep.give_schema(sweep=False)
-        return 0
+        from dpfl_theory.sweep.config import schema as of_configurations
+
+        return give_schema(lambda: of_configurations(False))
     from dpfl_theory.sweep.config import read, with_assignments
     from dpfl_theory.sweep.run import planned, single
 
     seconds = _sweep.seconds_of(limit)
     settings = with_assignments(read(config), assignments or [])
     design = planned(settings, config or "the configuration", sweep=False)
-    target = _sweep.target_of(output, ".", config, design)
+    target = _sweep.results_file(output, ".", config, design)
     doing = f"{design.cells[0].common.rounds} rounds"
     if seconds is not None:
         with busy("simulate", doing):

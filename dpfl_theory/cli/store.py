@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from dpfl_theory.cli._options import Kept, table
+from dpfl_theory.cli._layout import table
+from dpfl_theory.cli._options import Kept
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import choice, emit, print_message

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, opened, parse_jobs
+from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, give_schema, opened, parse_jobs
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import Progress, emit, print_message
@@ -58,8 +58,9 @@ def sweep(
     from dpfl_theory.cli import _sweep
 
     if schema:
-        _sweep.give_schema(sweep=True)
-        return 0
+        from dpfl_theory.sweep.config import schema as of_configurations
+
+        return give_schema(lambda: of_configurations(True))
     given = list(words or [])
     if given[:1] == ["plot"]:
         return _plot(given[1:], output)
@@ -73,10 +74,10 @@ def sweep(
     config = given[0] if given else None
     seconds, each, many = _sweep.seconds_of(limit), parse_jobs(jobs), _cells(pack)
     design = planned(with_assignments(read(config), assignments or []), config or "the configuration")
-    target = _sweep.target_of(output, folder, config, design)
+    target = _sweep.results_file(output, folder, config, design)
     processes = min(each or (usable_cores() if needs_processes(design.cells) else 1), len(design.cells))
     if dry_run:
-        from dpfl_theory.cli._output import laid_out
+        from dpfl_theory.cli._layout import laid_out
         from dpfl_theory.sweep.estimate import as_rows, estimate
 
         found = packed(design.cells, many or usual_pack(design.cells, processes))

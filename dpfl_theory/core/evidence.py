@@ -113,6 +113,12 @@ class Evidence(Tabular):
         if self.verdict not in VERDICTS:
             raise ValueError(f"verdict {self.verdict!r} is not one of {VERDICTS}")
 
+    @classmethod
+    def of_check(cls, statement: Statement, check: Check, verdict: str, reason: str, **fields: Any) -> Evidence:
+        """The evidence of a statement's check, with its method, name, recorded verdict and instance."""
+        about = {"instance": check.instance, **fields}
+        return cls(statement.id, check.method, check.name, verdict, check.expected, reason, **about)
+
     @property
     def agreement(self) -> str:
         """How the verdict compares with the recorded one."""
@@ -232,14 +238,11 @@ def agreement(verdict: str, expected: str) -> str:
 def outside(statement: Statement, check: Check, missing: tuple[str, str], seconds: float) -> Evidence:
     """The evidence of a check whose instance does not meet a hypothesis; ``missing`` names it and says how it fails."""
     hypothesis, failure = missing
-    return Evidence(
-        statement=statement.id,
-        method=check.method,
-        check=check.name,
-        verdict="not-applicable",
-        expected=check.expected,
-        reason=f"the hypothesis '{hypothesis}' is not met: {failure}",
-        instance=check.instance,
+    return Evidence.of_check(
+        statement,
+        check,
+        "not-applicable",
+        f"the hypothesis '{hypothesis}' is not met: {failure}",
         notes={UNMET: hypothesis},
         seconds=seconds,
     )
@@ -247,14 +250,11 @@ def outside(statement: Statement, check: Check, missing: tuple[str, str], second
 
 def of_outcome(statement: Statement, check: Check, outcome: Outcome, device: str, seconds: float) -> Evidence:
     """The evidence of a check whose build decides by itself."""
-    return Evidence(
-        statement=statement.id,
-        method=check.method,
-        check=check.name,
-        verdict=outcome.verdict,
-        expected=check.expected,
-        reason=outcome.reason,
-        instance=check.instance,
+    return Evidence.of_check(
+        statement,
+        check,
+        outcome.verdict,
+        outcome.reason,
         notes=outcome.notes,
         device=device,
         seconds=seconds,

@@ -1,6 +1,6 @@
 """The methods of checking: their names, their costs and what they decide.
 
-The module of `dpfl_theory.checks` with a method's name runs its checks (`dpfl_theory.checks.run_method`).
+The module of `dpfl_theory.checks` with a method's name runs its checks (`dpfl_theory.checks.execute`).
 """
 
 from __future__ import annotations

@@ -1,26 +1,44 @@
 r"""Prose of the catalogue: Markdown with LaTeX between dollars, ``if $\eta \le 1/L$``, and the same as plain text.
 
-Pages typeset the formulas, a report to authors keeps the Markdown, and the terminal and JSON show the plain text. A
-formula as plain text keeps the spaces of its source: ``\eta \le 1/L`` is ``eta <= 1/L``, and ``\frac{a}{2b}`` is
+Pages typeset it (`dpfl_theory.report.markdown`), a report to authors keeps the Markdown, and the terminal and JSON show
+the plain text. markdown-it parses it once for all. HTML and images in it are text.
+
+A formula as plain text keeps the spaces of its source: ``\eta \le 1/L`` is ``eta <= 1/L``, and ``\frac{a}{2b}`` is
 ``a/(2b)``. Every text has a plain form: a command without an entry below is shown by its name.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
-__all__ = ["FORMULA", "plain", "plain_data", "replace_formulas"]
+__all__ = ["FORMULA", "MARKUP", "inline_text", "parser", "plain", "plain_data", "replace_formulas"]
 
 FORMULA = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)\$(?!\d)")
 """A formula within Markdown. A dollar next to a space, or before a digit, opens or closes none, nor does ``\\$``."""
+MARKUP = re.compile(
+    r"[\\`$~]|\*(?<! \*)|\*(?! )"  # a star with a space on both sides is shown as it is
+    r"|(?<![^\W_])_|_(?![^\W_])"  # so is an underscore between letters and digits
+    r"|<(?=[A-Za-z/!?])|&(?=#?\w+;)|\](?=[(\[:])|\[(?=\^)"
+)
+"""Characters that Markdown would not show as they are: marks of code, mathematics, emphasis, HTML and links."""
+
+PROSE = (
+    "title", "text", "reading", "shown_reading", "meaning", "note", "restoration", "printed", "corrected", "true",
+    "why", "counterexample", "survives", "repair", "typo", "example", "objection", "response", "proof",
+)  # fmt: skip
+"""The keys of plain data whose texts are Markdown, also within what they hold."""
+CODE = ("script", "checks")
+"""Keys of plain data that hold no Markdown."""
 
 _SIGNS = {
     **{"le": "<=", "leq": "<=", "ge": ">=", "geq": ">=", "ne": "!=", "sim": "~", "pm": "+-", "mp": "-+", "to": "->"},
     **{"infty": "infinity", "nabla": "grad", "varepsilon": "epsilon", "varphi": "phi", "cdot": "*", "dots": "..."},
     **{"lfloor": "floor(", "rfloor": ")", "lceil": "ceil(", "rceil": ")"},
     **{"langle": "<", "rangle": ">", "left": "", "right": "", "|": "||", ",": " "},
+    **{"Vert": "||", "vert": "|", "lbrace": "{", "rbrace": "}", "thinspace": " "},
 }
 """Commands that are not shown by their names."""
 _ACCENTS = {"hat": "_hat", "bar": "_bar", "breve": "_breve", "tilde": "~"}
@@ -41,20 +59,49 @@ def plain(text: str) -> str:
     >>> plain(r"$\|\nabla f(x^*)\|^2 \le \frac{1}{2L}$, where $\hat C_i = 2 \cdot 10^{-3}$.")
     '||grad f(x*)||^2 <= 1/(2L), where C_hat_i = 2e-3.'
     """
-    return replace_formulas(text, _formula).replace(r"\$", "$") if "$" in text else text
+    if MARKUP.search(FORMULA.sub("", text)) is None:
+        return replace_formulas(text, _formula) if "$" in text else text
+    return inline_text(parser().parseInline(text)[0].children or ())
 
 
-def plain_data(value: Any) -> Any:
-    """Plain data with every text of it as plain text; keys stay.
+@cache
+def parser() -> Any:
+    """The parser of Markdown, which also reads formulas: tokens of the type ``formula`` have their LaTeX."""
+    from markdown_it import MarkdownIt
 
-    >>> plain_data({"meaning": ["at most $L$", 1]})
-    {'meaning': ['at most L', 1]}
+    made = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    made.inline.ruler.before("escape", "formula", _read_formula)
+    return made
+
+
+def _read_formula(state: Any, silent: bool) -> bool:
+    found = FORMULA.match(state.src, state.pos)
+    if found is None:
+        return False
+    if not silent:
+        state.push("formula", "", 0).content = found[1]
+    state.pos = found.end()
+    return True
+
+
+def inline_text(tokens: Iterable[Any]) -> str:
+    """The tokens of one paragraph as plain text."""
+    signs = {"softbreak": "\n", "hardbreak": "\n"}
+    return "".join(_formula(t.content) if t.type == "formula" else signs.get(t.type, t.content) for t in tokens)
+
+
+def plain_data(value: Any, key: str = "") -> Any:
+    """Plain data in which the texts under `PROSE` keys are plain text; all other texts and the keys stay.
+
+    >>> plain_data({"meaning": ["at most $L$", 1], "check": "a $L$", "survives": {"a.b": "*All* does."}})
+    {'meaning': ['at most L', 1], 'check': 'a $L$', 'survives': {'a.b': 'All does.'}}
     """
     if isinstance(value, str):
-        return plain(value)
+        return plain(value) if key in PROSE else value
     if isinstance(value, Mapping):
-        return {key: plain_data(part) for key, part in value.items()}
-    return [plain_data(part) for part in value] if isinstance(value, (list, tuple)) else value
+        inside = {name: key if key in PROSE else name for name in value}
+        return {name: part if name in CODE else plain_data(part, inside[name]) for name, part in value.items()}
+    return [plain_data(part, key) for part in value] if isinstance(value, (list, tuple)) else value
 
 
 def replace_formulas(text: str, of: Callable[[str], str], between: Callable[[str], str] = str) -> str:

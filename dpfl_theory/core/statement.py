@@ -113,10 +113,10 @@ class Statement:
     that its proof depends on; ``typos`` are misprints and loose words next to it that change no verdict, a sentence
     each. ``universal`` is False if the formula is not claimed wherever the hypotheses hold: an instance is said to
     exist, or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
-    ``smoke`` names its checks, that of its units included, that belong to the smoke set (`dpfl_theory.checks.smoke`); a
-    form that is derived from this one by `replace` names its own. ``checks`` is a tuple, or a `battery` that makes them
-    of the statement. ``unnoticed``: the terms of a right side that holds
-    whose absence no check detects, each with the reason why no check can.
+    ``smoke`` names its checks, that of its units included, that belong to the smoke set
+    (`dpfl_theory.checks.profiles`); a form that is derived from this one by `replace` names its own. ``checks`` is a
+    tuple, or a `battery` that makes them of the statement. ``unnoticed``: the terms of a right side that holds whose
+    absence no check detects, each with the reason why no check can.
     """
 
     id: str

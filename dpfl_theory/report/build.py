@@ -13,8 +13,7 @@ from dpfl_theory.core.errata import GRADES
 from dpfl_theory.report import author_report, documents, errata, overview
 from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.figures import Figures
-from dpfl_theory.report.neighbours import neighbours
-from dpfl_theory.report.proof_map import proof_graph, proof_map
+from dpfl_theory.report.proof_map import neighbours, proof_graph, proof_map
 from dpfl_theory.report.site import CERTIFICATES, FIGURES, INDEX, Site, file_names
 from dpfl_theory.runtime.cache import Store
 

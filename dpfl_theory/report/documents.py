@@ -10,14 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory import validation
+from dpfl_theory.checks.document import CheckDocument
 from dpfl_theory.checks.document import read as read_checks
 from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.entries import natural
 from dpfl_theory.schemas.faults import another
+from dpfl_theory.schemas.models import published
+from dpfl_theory.validation.document import ValidationDocument
 from dpfl_theory.validation.document import read as read_validation
 
-__all__ = ["FOLDER", "Documents", "read"]
+__all__ = ["FOLDER", "Documents", "read", "schema"]
 
 FOLDER = "evidence"
 
@@ -98,3 +101,12 @@ def _whole(read: Callable[[Any, str], dict[str, Any]], document: Any, path: Path
         return read(document, f"evidence file {str(path)!r}")
     except InputError as error:
         raise InputError(f"{error}; make it again or remove it") from None
+
+
+def schema() -> dict[str, Any]:
+    """The JSON schema of a file that a report reads.
+
+    >>> sorted(schema()["discriminator"]["mapping"])
+    ['dpfl-theory/1', 'dpfl-theory/validation/1']
+    """
+    return published(CheckDocument, ValidationDocument)

@@ -18,62 +18,16 @@ __all__ = ["RAISED", "FormulaLine", "hypotheses", "latex", "lines", "mathml", "p
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
 
-_ELEMENTS = frozenset(
-    [
-        "math",
-        "mrow",
-        "mi",
-        "mn",
-        "mo",
-        "mtext",
-        "mspace",
-        "mfrac",
-        "msqrt",
-        "mroot",
-        "msub",
-        "msup",
-        "msubsup",
-        "munder",
-        "mover",
-        "munderover",
-        "mtable",
-        "mtr",
-        "mtd",
-        "mpadded",
-        "mphantom",
-        "mstyle",
-        "mmultiscripts",
-    ]
-)
-_ATTRIBUTES = frozenset(
-    [
-        "display",
-        "stretchy",
-        "fence",
-        "form",
-        "separator",
-        "mathvariant",
-        "linebreak",
-        "width",
-        "height",
-        "depth",
-        "columnalign",
-        "rowspacing",
-        "columnspacing",
-        "accent",
-        "accentunder",
-        "largeop",
-        "movablelimits",
-        "minsize",
-        "maxsize",
-        "symmetric",
-        "displaystyle",
-        "scriptlevel",
-        "linethickness",
-        "lspace",
-        "rspace",
-    ]
-)
+_ELEMENTS = frozenset({
+    "math", "mrow", "mi", "mn", "mo", "mtext", "mspace", "mfrac", "msqrt", "mroot", "msub", "msup", "msubsup",
+    "munder", "mover", "munderover", "mtable", "mtr", "mtd", "mpadded", "mphantom", "mstyle", "mmultiscripts",
+})  # fmt: skip
+_ATTRIBUTES = frozenset({
+    "display", "stretchy", "fence", "form", "separator", "mathvariant", "linebreak", "width", "height",
+    "depth", "columnalign", "rowspacing", "columnspacing", "accent", "accentunder", "largeop",
+    "movablelimits", "minsize", "maxsize", "symmetric", "displaystyle", "scriptlevel", "linethickness",
+    "lspace", "rspace",
+})  # fmt: skip
 _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 """A group of one element."""
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.checks.user_statements import detected_by_checks, undetected_terms
+from dpfl_theory.checks.power import detected_by_checks, undetected_terms
 from dpfl_theory.core import Statement
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain

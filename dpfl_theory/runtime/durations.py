@@ -1,42 +1,34 @@
 """Expected durations of checks and validations on one core: for their order, and for the time left.
 
-    python -m dpfl_theory.runtime.durations reports/evidence
+They are in the table of `dpfl_theory.runtime.evidence_table`. Only the order and forecasts depend on these numbers, so
+those of one machine serve all. Three sections have them, in seconds:
 
-reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/expected_durations.json`. Only the order
-and forecasts depend on these numbers, so those of one machine serve all. A check without a number counts as the mean of
-its method.
+* ``seconds``: of each statement's long checks, by method and name;
+* ``mean_seconds``: of each method's other checks, their mean;
+* ``validation_seconds``: of each validation, by profile. Shared work is in the number of the first script.
 """
 
 from __future__ import annotations
 
 import copy
-import functools
-import json
-import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from dpfl_theory.errors import InputError
-from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.runtime.console import print_message
+from dpfl_theory.runtime.evidence_table import section
 
-__all__ = ["FILE", "LONG_SECONDS", "check_seconds", "collect", "recorded", "validation_seconds"]
+__all__ = [
+    "LONG_SECONDS",
+    "check_seconds",
+    "seconds_of_checks",
+    "seconds_of_methods",
+    "seconds_of_validations",
+    "validation_seconds",
+]
 
-FILE = Path(__file__).with_name("expected_durations.json")
 LONG_SECONDS = 0.75
 """A check that takes at least this long is recorded by name."""
-
-
-@functools.cache
-def recorded() -> dict[str, Any]:
-    """The content of the file.
-
-    ``methods`` has the mean seconds of a check that is not named. ``checks`` has seconds by statement, method and name.
-    ``validations`` has seconds by profile and name; shared work is in the number of the first script.
-    """
-    found: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
+NOISE = 1.5
+"""A duration on record stays unless a new one is longer or shorter by this factor."""
 
 
 def check_seconds(statement: str, method: str, name: str) -> float:
@@ -45,8 +37,8 @@ def check_seconds(statement: str, method: str, name: str) -> float:
     >>> check_seconds("mine.own", "algebra", "units") < check_seconds("mine.own", "monte-carlo", "a run")
     True
     """
-    named = recorded()["checks"].get(statement, {}).get(method, {})
-    return float(named.get(name, recorded()["methods"].get(method, LONG_SECONDS)))
+    named = section("seconds").get(statement, {}).get(method, {})
+    return float(named.get(name, section("mean_seconds").get(method, LONG_SECONDS)))
 
 
 def validation_seconds(names: Sequence[str], profile: str = "standard") -> float | None:
@@ -55,52 +47,43 @@ def validation_seconds(names: Sequence[str], profile: str = "standard") -> float
     >>> validation_seconds(["nothing of the kind"]) is None
     True
     """
-    known = recorded()["validations"].get(profile, {})
-    return float(sum(known[name] for name in names)) if all(name in known for name in names) else None
+    known = [section("validation_seconds").get(name, {}).get(profile) for name in names]
+    return None if None in known else float(sum(known))
 
 
-def collect(documents: Sequence[Mapping[str, Any]], known: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of the file, from the documents of one `reproduce` (checks and validations).
+def seconds_of_checks(evidence: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The section ``seconds``, from evidence as plain data. Checks that it lacks keep their durations."""
+    known: dict[str, dict[str, dict[str, float]]] = copy.deepcopy({**section("seconds")})
+    for e in evidence:
+        named = known.setdefault(e["statement"], {}).setdefault(e["method"], {})
+        seconds = _settled(named.pop(e["check"], 0.0), e["seconds"])
+        if seconds >= LONG_SECONDS:
+            named[e["check"]] = round(seconds, 1)
+    long = {id_: {m: dict(sorted(by.items())) for m, by in sorted(own.items()) if by} for id_, own in known.items()}
+    return {id_: methods for id_, methods in long.items() if methods}
 
-    Entries that these lack stay as in ``known``, since a profile does not have all checks.
-    """
-    checks: dict[str, dict[str, dict[str, float]]] = copy.deepcopy(known["checks"])
+
+def seconds_of_methods(evidence: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The section ``mean_seconds``, from evidence of all checks: a part of them has other means."""
     short: dict[str, list[float]] = {}
-    for profile, e in ((d.get("profile"), e) for d in documents for e in d.get("evidence", [])):
-        named = checks.setdefault(e["statement"], {}).setdefault(e["method"], {})
-        named.pop(e["check"], None)
-        if e["seconds"] >= LONG_SECONDS:
-            named[e["check"]] = round(e["seconds"], 1)
-        elif profile != "standard":  # the standard profile has only the fastest checks: other means
+    for e in evidence:
+        if e["seconds"] < LONG_SECONDS:
             short.setdefault(e["method"], []).append(e["seconds"])
-    long = {id_: {m: names for m, names in methods.items() if names} for id_, methods in checks.items()}
-    scripts = [d for d in documents if "name" in d and d["profile"] != "paper"]
-    return {
-        "methods": known["methods"] | {m: round(sum(seconds) / len(seconds), 3) for m, seconds in short.items()},
-        "checks": {id_: methods for id_, methods in long.items() if methods},
-        "validations": known["validations"]
-        | {
-            profile: {d["name"]: round(d["seconds"], 1) for d in scripts if d["profile"] == profile}
-            for profile in {d["profile"] for d in scripts}
-        },
-    }
+    known = section("mean_seconds")
+    means = {m: _settled(known.get(m, 0.0), sum(seconds) / len(seconds)) for m, seconds in short.items()}
+    return {**known, **{method: round(mean, 3) for method, mean in means.items()}}
 
 
-def _main(place: Path) -> int:
-    paths = sorted(place.glob("*.json"))
-    documents = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
-    made = collect(documents, json.loads(FILE.read_text(encoding="utf-8")))
-    lacking = [
-        what for key, what in (("evidence", "checks"), ("name", "validations")) if not any(key in d for d in documents)
-    ]
-    if lacking:
-        raise InputError(f"{str(place)!r} has no {' and no '.join(lacking)}: give the evidence of a whole reproduce")
-    write(FILE, json.dumps(made, indent=1, ensure_ascii=False, sort_keys=True) + "\n")
-    print_message(
-        f"{sum(len(n) for m in made['checks'].values() for n in m.values())} checks take {LONG_SECONDS} s or more"
-    )
-    return 0
+def seconds_of_validations(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The section ``validation_seconds``, from documents of validations. The profile ``paper`` does not count."""
+    known: dict[str, dict[str, float]] = copy.deepcopy({**section("validation_seconds")})
+    for d in documents:
+        if d["profile"] != "paper":
+            own = known.setdefault(d["name"], {})
+            own[d["profile"]] = round(_settled(own.get(d["profile"], 0.0), d["seconds"]), 1)
+    return {name: dict(sorted(own.items())) for name, own in known.items()}
 
 
-if __name__ == "__main__":
-    raise SystemExit(_main(Path(sys.argv[1])))
+def _settled(known: float, seconds: float) -> float:
+    """The duration on record, or the new one where it differs by more than noise."""
+    return known if known / NOISE < seconds < known * NOISE else seconds

@@ -24,7 +24,7 @@ __all__ = ["MEASURED", "CurrentSources", "Sources", "package_changed", "package_
 
 _PACKAGE = Path(__file__).parents[1]
 
-MEASURED = ("power.json", "numbers.json", "expected_durations.json")
+MEASURED = ("evidence.jsonl",)
 """Data files that are written from evidence, so that no evidence depends on them."""
 _LOADERS = ("validation.script",)
 """Modules that load files given by name: their importers do not depend on all files."""

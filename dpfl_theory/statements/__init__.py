@@ -16,13 +16,13 @@ from types import ModuleType
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.statements import names
-from dpfl_theory.statements.words import documented, known_ids
+from dpfl_theory.statements.words import documented
 
 IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
 """The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
 later."""
 
-__all__ = ["Statement", "all_statements", "file_of", "get", "in_order", "known_ids", "load_file", "papers", "select"]
+__all__ = ["Statement", "all_statements", "file_of", "get", "in_order", "load_file", "papers", "select"]
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:

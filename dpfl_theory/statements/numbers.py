@@ -8,24 +8,22 @@ significant digits; ``{{EXPRESSION:DIGITS up}}`` and ``down`` round a limit to i
 * the functions of the paper's module ``_computed.py``, those of `math`, and ``this``, the statement itself.
 
 A value that replicates of a Monte-Carlo check estimate is printed with its standard error, ``1.44 (+- 0.02)``, and with
-no more digits than that has. `dpfl_theory.checks.numbers` evaluates all of them and writes their values to
-``numbers.json`` next to this module, from which pages are filled. A number that was chosen, or is printed in the paper,
+no more digits than that has. `dpfl_theory.checks.numbers` evaluates all of them; their values are a section of the
+table of evidence, from which texts are filled. A number that was chosen, or is printed in the paper,
 is typed as it is.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import ceil, floor, log10
-from pathlib import Path
 
-__all__ = ["FILE", "Number", "filled", "numbers_in", "recorded"]
+from dpfl_theory.runtime.evidence_table import section
 
-FILE = Path(__file__).with_name("numbers.json")
+__all__ = ["Number", "filled", "numbers_in", "recorded"]
+
 _PLACE = re.compile(r"\{\{((?:(?!\}\}).)+):(\d+)(?: (up|down))?\}\}")
 _ROUND: Mapping[str, Callable[[float], int]] = {"": round, "up": ceil, "down": floor}
 Value = float | Sequence[float]
@@ -87,10 +85,9 @@ def numbers_in(text: str) -> Iterator[Number]:
         yield Number(match[1], int(match[2]), match[3] or "")
 
 
-@cache
 def recorded() -> Mapping[str, Mapping[str, Value]]:
     """The recorded values: an entry's id -> expression -> value."""
-    return json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
+    return section("numbers")
 
 
 def filled(id_: str, text: str) -> str:

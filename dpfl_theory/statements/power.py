@@ -1,20 +1,17 @@
-"""The power of each statement's checks: the errors that they would detect, read from the generated file ``power.json``.
+"""The power of each statement's checks: the errors that they would detect, from the table of what was measured.
 
-`dpfl_theory.checks.power` writes the file from evidence and from planted changes; nothing in it is written by hand.
+`dpfl_theory.checks.power` measures it from evidence and from planted changes.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-__all__ = ["FILE", "Power", "every", "of_json", "recorded"]
+from dpfl_theory.runtime.evidence_table import section
 
-FILE = Path(__file__).with_name("power.json")
+__all__ = ["Power", "of_json", "recorded"]
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Power:
         return f"{self.ratio:.2g}" if self.simulated else f"{self.ratio:.3g}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data, as in the file."""
+        """Plain data, as in the table."""
         return {
             "ratio": self.ratio,
             "ratio_by": self.ratio_by,
@@ -117,18 +114,7 @@ def of_json(data: Mapping[str, Any]) -> Power:
     return Power(**{**data, **pairs})
 
 
-@cache
-def _file() -> Mapping[str, Power]:
-    if not FILE.is_file():
-        return {}
-    return {id_: of_json(data) for id_, data in json.loads(FILE.read_text(encoding="utf-8"))["statements"].items()}
-
-
-def every() -> Mapping[str, Power]:
-    """The recorded power of all measured statements, by id."""
-    return _file()
-
-
 def recorded(id_: str) -> Power | None:
     """The power of a catalogue statement's checks; None for statements without a measurement."""
-    return _file().get(id_)
+    data = section("power").get(id_)
+    return None if data is None else of_json(data)

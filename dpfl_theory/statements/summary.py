@@ -13,7 +13,8 @@ __all__ = ["in_markdown", "summary"]
 
 def summary(statement: Statement) -> dict[str, Any]:
     """The statement's line in `list --format json`, its texts as plain text."""
-    return {key: plain_data(value) for key, value in in_markdown(statement).items()}
+    made: dict[str, Any] = plain_data(in_markdown(statement))
+    return made
 
 
 def in_markdown(statement: Statement) -> dict[str, Any]:

@@ -30,7 +30,7 @@ from dpfl_theory.core import Cause, Effect, Erratum, Remark, Statement, Typo
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.statements.numbers import filled
 
-__all__ = ["Entry", "Section", "causes", "documented", "documented_beside", "entries", "known_ids", "read"]
+__all__ = ["Entry", "Section", "causes", "documented", "documented_beside", "entries", "read"]
 
 _HEADING = re.compile(r"(#{1,3}) (.+)")
 _FIELD = re.compile(r"- (cause|grade|effect|repaired|affects|shown by): (.+)")
@@ -139,17 +139,6 @@ def _included(text: str, among: Mapping[str, Entry], depth: int = 0) -> str:
         return _included(section.text, among, depth + 1)
 
     return _INCLUDED.sub(words, text)
-
-
-@cache
-def known_ids() -> tuple[str, ...]:
-    """The ids of all entries that are statements, without an import of any.
-
-    >>> "das2022.theorem4a" in known_ids()
-    True
-    """
-    listed = (id_ for paper in _files() for id_, entry in entries(paper).items() if not entry.texts("Objection"))
-    return tuple(sorted(id_ for id_ in listed if "." in id_))
 
 
 def _causes(among: Mapping[str, Entry]) -> dict[str, Cause]:

@@ -17,7 +17,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.document import read
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
-from dpfl_theory.cli._check_text import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
+from dpfl_theory.cli._check_output import DIFFERS, UNDECIDED, UNITS_ALONE, UNITS_CHOSEN
 from dpfl_theory.cli.check import FORMATS
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Values
 from dpfl_theory.core.evidence import exit_code

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from dpfl_theory.checks.certificate_file import is_proof, of_evidence
+from dpfl_theory.checks.power import detected_by_checks
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.checks.user_statements import detected_by_checks
 from dpfl_theory.cli import main
 from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.evidence import HALF, Evidence
@@ -106,7 +106,7 @@ def test_one_half_alone_says_which(tmp_path: Path, capsys: pytest.CaptureFixture
     power = detected_by_checks(loose, [e])
     assert power is not None
     assert power.share == pytest.approx(0.75, abs=1e-5)
-    from dpfl_theory.cli._check_text import evidence_lines
+    from dpfl_theory.cli._check_output import evidence_lines
 
     assert "one half: left <= right" in evidence_lines([e])
     other = replace(loose, checks=(replace(check, build=lambda of, at: replace(check.build(of, at), direction=">=")),))

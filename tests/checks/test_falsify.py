@@ -16,7 +16,7 @@ from patience import given_time
 from dpfl_theory import statements
 from dpfl_theory.checks import monte_carlo
 from dpfl_theory.checks.falsify import falsify, rules_of
-from dpfl_theory.checks.perturb_formula import numbers, varied
+from dpfl_theory.checks.perturb_instance import numbers, varied
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.cli import main
 from dpfl_theory.cli.falsify import as_text

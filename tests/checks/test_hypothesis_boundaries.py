@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.hypothesis_boundaries import edges, untested_text
+from dpfl_theory.checks.hypotheses import edges, untested_text
 from dpfl_theory.cli import main
 from dpfl_theory.core import Hypothesis, Statement, by_construction
 from dpfl_theory.statements import load_file

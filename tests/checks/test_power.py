@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -18,7 +17,8 @@ from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.core.formula import sides_of
-from dpfl_theory.statements.power import FILE, recorded
+from dpfl_theory.runtime.evidence_table import section
+from dpfl_theory.statements.power import recorded
 
 X, Y = sp.symbols("x y", positive=True)
 
@@ -154,8 +154,8 @@ def test_a_fingerprint_is_of_formula_and_checks() -> None:
 @of_each(statements.all_statements(), lambda s: s.id)
 def test_what_is_on_record_is_of_this_statement(statement: Statement) -> None:
     on_record = recorded(statement.id)
-    assert on_record is not None, "run `make power`"
-    assert on_record.fingerprint == power.fingerprint(statement), "run `make power`"
+    assert on_record is not None, f"run `make power ID={statement.id}`"
+    assert on_record.fingerprint == power.fingerprint(statement), f"run `make power ID={statement.id}`"
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,7 @@ def test_an_idle_algorithm_fails_these(id_: str) -> None:
 
 
 def test_the_record_has_no_other_statement() -> None:
-    assert set(json.loads(FILE.read_text())["statements"]) == {s.id for s in statements.all_statements()}
+    assert set(section("power")) == {s.id for s in statements.all_statements()}
 
 
 AGAIN = ("das2022.fact1", "hou2023.contraction", "noble2022.lemmaC.2", "shulgin2025.lemma1", "zhang2021.claim2.2a")

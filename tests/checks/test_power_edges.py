@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 import multiprocessing
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 import pytest
 import sympy as sp
 
-from dpfl_theory import statements as catalogue
 from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
@@ -302,23 +299,6 @@ def test_a_fingerprint_counts_relation_terms_and_checks() -> None:
     one, other = ({"a": 1, "b": 2}, {"b": 2, "a": 1})
     orders = [power.fingerprint(statement(replace(ENTERED, instance=i))) for i in (one, other)]
     assert orders[0] == orders[1]
-
-
-def test_the_file_keeps_what_was_not_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    document = tmp_path / "check.json"
-    document.write_text(json.dumps({"evidence": []}))
-    target = tmp_path / "power.json"
-    old = Power(None, "", {}, None, {}, "old")
-    new = Power(0.5, "é", {}, None, {}, "new")
-    ids = [s.id for s in catalogue.all_statements()][:3]
-    monkeypatch.setattr(power, "FILE", target)
-    monkeypatch.setattr(power, "recorded", lambda id_: old if id_ == ids[0] else None)
-    monkeypatch.setattr(power, "measure", lambda *_, **__: {ids[1]: new})
-    power.main(str(document), ids[1])
-    text = target.read_text(encoding="utf-8")
-    assert json.loads(text)["statements"] == {ids[0]: old.to_json(), ids[1]: new.to_json()}
-    assert "é" in text
-    assert text.startswith('{\n "statements"')
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ from mutants.planting import mutated, plant
 
 from dpfl_theory import statements
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
+from dpfl_theory.checks.profiles import smoke_set
 from dpfl_theory.checks.runner import plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.checks.smoke import smoke_set
 from dpfl_theory.core import Outcome, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.kernels.cpu import CpuEngine

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
-from dpfl_theory.checks import standard as module
 from dpfl_theory.checks.execute import checks_of
+from dpfl_theory.checks.profiles import chosen, left_out, standard
 from dpfl_theory.checks.runner import plan
-from dpfl_theory.checks.standard import chosen, left_out, standard
 from dpfl_theory.core import Check, Hypothesis, Statement, by_construction
 from dpfl_theory.core.evidence import HALF, UNMET, kind_of, statement_verdict
+from dpfl_theory.runtime.evidence_table import section
 from dpfl_theory.statements.power import Power, recorded
 
 EVERY = plan(statements.all_statements())
@@ -32,9 +32,9 @@ def test_each_statement_has_its_recorded_verdict_in_both_profiles() -> None:
             assert formed == statement.expected, statement.id
 
 
-def test_the_file_names_checks_of_the_catalogue() -> None:
+def test_the_table_names_checks_of_the_catalogue() -> None:
     known = {(s.id, c.method, c.name) for s, c in EVERY}
-    for id_, methods in module._file().items():
+    for id_, methods in section("standard").items():
         assert known >= {(id_, method, name) for method, names in methods.items() for name in names}, id_
 
 
@@ -62,7 +62,7 @@ def test_most_checks_are_left_out_of_the_statements_that_have_most() -> None:
 
 def test_a_new_check_is_run() -> None:
     statement = statements.get("das2022.theorem4a")
-    new = Check("exact", "no file has heard of it", lambda s, i: None)
+    new = Check("exact", "not on record", lambda s, i: None)
     pairs = [(statement, new), *((statement, c) for c in checks_of(statement))]
     assert standard(pairs)[0] == (statement, new)
 

@@ -55,8 +55,9 @@ def test_the_plain_text_of_formulas(markdown: str, text: str) -> None:
 
 
 def test_keys_and_numbers_of_plain_data_stay() -> None:
-    data = {"$a$": ["$b$", {"c": (1, None, r"$\le$")}]}
-    assert plain_data(data) == {"$a$": ["b", {"c": [1, None, "<="]}]}
+    data = {"$a$": ["$b$", {"title": (1, None, r"$\le$")}], "script": {"text": "$b$"}, "proof": ["$b$", {"c": "$d$"}]}
+    known = {"$a$": ["$b$", {"title": [1, None, "<="]}], "script": {"text": "$b$"}, "proof": ["b", {"c": "d"}]}
+    assert plain_data(data) == known
 
 
 @settings(max_examples=300, deadline=None)

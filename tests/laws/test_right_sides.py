@@ -52,7 +52,7 @@ def law(statement: Statement, method: str, found: Power) -> str:
 
 def on_record(statement: Statement) -> Power:
     found = recorded(statement.id)
-    assert found is not None, "run `make power`"
+    assert found is not None, f"run `make power ID={statement.id}`"
     return found
 
 

@@ -22,7 +22,7 @@ assert left > right
 """
 LONG = Cause(
     f"{PAPER}.long-step",
-    "A step that is longer than 2/L, <b>a*b*c</b> | x_i_j & [more]",
+    "A step that is longer than 2/L, <b>a * b</b> | x_i_j & [more]",
     "The proof takes the step for short, which it is not.",
     "f(x) = x^2, step 2, x_0 = 1: 9 > 1.",
     "One may read the step as small.",

@@ -20,7 +20,8 @@ from dpfl_theory.core import Typo
 from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.prose import replace_formulas
 from dpfl_theory.report.author_report import author_report, script_path, script_text
-from dpfl_theory.report.author_report_text import as_markdown, escaped
+from dpfl_theory.report.author_report_text import as_markdown
+from dpfl_theory.report.markdown import escaped, one_line
 
 __all__ = ["planted"]  # the fixture
 
@@ -86,7 +87,7 @@ def test_the_markdown_is_the_whole_letter() -> None:
         )  # the table names an erratum's reading
     (script,) = re.findall(r"<code class=.language-python.>(.*?)</code>", shown, re.DOTALL)
     assert html.unescape(script) == SCRIPT
-    assert f"It is reproduced by {HERE}" in reported
+    assert f"The script {HERE} reproduces it." in reported
     assert shown.count("<table>") == 2
     assert shown.count("<tr>") == 1 + len(GRADES) + 1 + 3
     rows = [[words(cell) for cell in re.findall("<td.*?</td>", row)] for row in shown.split("<tr>")[-3:]]
@@ -163,7 +164,7 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     assert main(["errata", PAPER]) == 0
     out = capsys.readouterr().out
     heads = [line for line in out.splitlines()[2:] if line and not line.startswith((" ", "dpfl-theory"))]
-    assert heads == ["Causes", "Errata", "Remarks", "Could be sharpened", "Typos"]
+    assert heads == ["Causes", "Each erratum", "Remarks", "Sharper forms", "Typos"]
     assert out.count(LONG.text) == 1
     assert LONG.objection not in out
     counts = (
@@ -172,9 +173,9 @@ def test_the_text_is_short_and_begins_with_the_causes(capsys: Output) -> None:
     assert counts in out
     squeezed = " ".join(out.split())
     assert "causes: 2, remarks: 1, typos: 1" in squeezed
-    assert f"depend on it {PAPER}.u, {PAPER}.v command" in squeezed
-    assert f"survive {PAPER}.s: {SURVIVES}" in squeezed
-    assert f"other reading {PAPER}.a.steps (holds): {READINGS[1]}" in squeezed
+    assert f"Statements that depend on it. {PAPER}.u, {PAPER}.v. Evidence." in squeezed
+    assert f"What survives. - {PAPER}.s: {SURVIVES}" in squeezed
+    assert f"Another reading, {PAPER}.a.steps, which holds. {READINGS[1]}" in squeezed
     assert "printed" not in squeezed.split("Remarks ")[1]
 
 
@@ -288,10 +289,10 @@ def test_every_letter_can_be_written(paper: str) -> None:
 
     whole = seen(shown)
     for e in written["errata"]:
-        assert all(seen(rendered(escaped(e[key]))) in whole for key in ("printed", "corrected", "counterexample"))
+        assert all(seen(rendered(one_line(e[key]))) in whole for key in ("printed", "corrected", "counterexample"))
         assert not set(e["affects"]) & set(e["survives"])
     for e in written["remarks"]:
-        assert seen(rendered(escaped(e["text"]))) in whole
+        assert seen(rendered(one_line(e["text"]))) in whole
     assert "$" not in whole
 
 

@@ -14,10 +14,11 @@ from latex2mathml.converter import convert
 from dpfl_theory import statements
 from dpfl_theory.core.prose import FORMULA
 from dpfl_theory.report import formulas
-from dpfl_theory.report.markdown import UNBROKEN, html
+from dpfl_theory.report.markdown import UNBROKEN, html, terminal
 
 TAGS = {"math", "mrow", "mi", "mn", "mo", "msub", "msup", "msubsup", "msqrt", "mover", "munder", "mfrac", "mtext"}
 TAGS |= {"mspace", "mstyle", "mpadded", "munderover", "span", "wbr"}
+TAGS |= {"em", "strong", "code", "a", "br"}
 
 
 def texts() -> list[str]:
@@ -63,6 +64,33 @@ def test_long_formulas_may_break_before_signs_outside_of_parentheses(markdown: s
 def test_what_is_wider_than_a_phone_scrolls() -> None:
     assert 'class="long"' in html(rf"$\sqrt{{{' + '.join('abcdefghijklmnop')}}}$")
     assert 'class="long"' not in html("$" + "a" * UNBROKEN + "$")
+
+
+@pytest.mark.parametrize(
+    ("markdown", "shown"),
+    [
+        ("*all* of **them**, `x_i` and x_i_j", "<em>all</em> of <strong>them</strong>, <code>x_i</code> and x_i_j"),
+        (r"$a*b$ *is* $c*d$", "<math><mrow><mi>a</mi><mo>*</mo><mi>b</mi></mrow></math> <em>is</em> "
+         "<math><mrow><mi>c</mi><mo>*</mo><mi>d</mi></mrow></math>"),
+        ("[the page](https://a.b)", '<a href="https://a.b">the page</a>'),
+        ("[no page](javascript:a) ![no image](a.png)", '[no page](javascript:a) !<a href="a.png">no image</a>'),
+    ],
+)  # fmt: skip
+def test_markup_is_read(markdown: str, shown: str) -> None:
+    assert html(markdown) == shown
+
+
+@pytest.mark.parametrize(
+    ("document", "text"),
+    [
+        ("# A\n\nb *c*\nd\n\n## E $\\le$\n\nf\n\n### G\n\nh", "A\nb c d\n\nE <=\n  f\n\n  G\n    h"),
+        ("1. a\n2. b\n\n- `c d`", "1. a\n2. b\n- c d"),
+        ("## A\n\n```python\nx = 1\n\ny\n```\n\n---\n\nend", "A\n    x = 1\n\n    y\n\nend"),
+        ("a " * 54 + "`b c d`", "a " * 53 + "a\n  b c d"),
+    ],
+)
+def test_a_document_in_a_terminal(document: str, text: str) -> None:
+    assert terminal(document) == text
 
 
 def test_text_is_escaped_and_signs_next_to_words_are_set() -> None:

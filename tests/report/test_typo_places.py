@@ -13,7 +13,7 @@ def test_the_letter_has_the_slip_s_own_place() -> None:
     found = author_report("shulgin2025")
     (typo,) = (s for s in found["typos"] if "Khirirat et al. (2019)" in s["typo"])
     assert (typo["id"], typo["where"], typo["equation"]) == ("shulgin2025.eq12", "Section 4, Comparison", None)
-    assert "shulgin2025.eq12 (Section 4, Comparison): Theorem 5.6 is cited" in " ".join(as_text(found).split())
+    assert "shulgin2025.eq12, Section 4, Comparison: Theorem 5.6 is cited" in " ".join(as_text(found).split())
 
 
 def test_other_slips_have_their_statement_s_place() -> None:

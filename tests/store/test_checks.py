@@ -148,7 +148,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
         ("monte_carlo", "checks/worst_case.py", True),
         ("monte_carlo", "report/author_report.py", True),
         ("monte_carlo", "statements/hou2023/corollary1.py", True),
-        ("monte_carlo", "statements/power.json", True),
+        ("monte_carlo", "statements/evidence.jsonl", True),
         ("algebra", "checks/decision.py", True),
         ("algebra", "statements/symbolic.py", False),
         ("algebra", "cli/check.py", True),
@@ -375,4 +375,4 @@ def test_no_check_reads_what_is_written_from_evidence() -> None:
     done = subprocess.run([sys.executable, "-c", READS], capture_output=True, text=True, check=True, timeout=HANGS)
     by_checks, by_others = done.stdout.splitlines()
     assert set(by_checks.split()) & set(sources.MEASURED) == set()
-    assert set(by_others.split()) & set(sources.MEASURED) == {"power.json"}, "it sees what is read"
+    assert set(by_others.split()) & set(sources.MEASURED) == {"evidence.jsonl"}, "it sees what is read"

@@ -1,40 +1,37 @@
-"""The standard profile: of each statement the checks that decide.
+"""The parts of all checks that are run: the standard profile, and the smoke set.
 
-    python -m dpfl_theory.checks.standard build/check.json
-
-reads the evidence of all checks of the catalogue and the measured power (`dpfl_theory.checks.power`), and writes
-`dpfl_theory/statements/standard.json`: the checks that the standard profile leaves out. It runs all others, including
-new ones. Of each statement these are chosen:
+The standard profile has, of each statement, the checks that decide. The table of what was measured has those that it
+leaves out. It runs all others, including new ones. From the evidence of all checks of a statement and their power
+(`dpfl_theory.checks.power`) these are chosen:
 
 * every check that is known to refute it, or to stay open, and every check of the smoke set;
 * for each method a check that detects the smallest changes, the fastest among those that detect changes as small;
 * for each term of the right side the check that detects its absence;
 * for each hypothesis the fastest instance that it excludes;
 * further checks that the statement's verdict needs, such as the other half of an equality.
+
+The smoke set is a few fast checks of every paper and method, which CI runs on every change. They are chosen to fail
+when a shared part is broken: bounds that are nearly attained (a ratio near 1 leaves no room for a wrong kernel or
+noise); left sides that are known; refutations by known factors; and both outcomes of the units check. Its tests plant
+such faults in every algorithm and say which check detects which. A statement with a check that is known to refute it
+has no other one here, so that no verdict hides another. A statement names its checks that belong here
+(`Statement.smoke`).
 """
 
 from __future__ import annotations
 
-import json
 import math
-import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-from dpfl_theory import statements as catalogue
-from dpfl_theory.checks.execute import checks_of
 from dpfl_theory.core import Check, Statement
 from dpfl_theory.core.evidence import UNMET, kind_of, verdict_of
-from dpfl_theory.runtime.atomic_files import write
+from dpfl_theory.runtime.evidence_table import section
 from dpfl_theory.statements.power import Power
-from dpfl_theory.statements.power import recorded as recorded_power
 
-__all__ = ["FILE", "chosen", "left_out", "standard"]
+__all__ = ["chosen", "left_out", "omitted", "smoke_set", "standard"]
 
-FILE = Path(catalogue.__file__).with_name("standard.json")
 TIERS = (0.001, 0.01, 0.1, 0.5, 1.0)
 """Checks that detect changes up to the same one of these shares count as equal, and the fastest is chosen."""
 
@@ -44,21 +41,16 @@ Found = Mapping[Key, Mapping[str, Any]]
 """Evidence as plain data, by method and name."""
 
 
-@cache
-def _file() -> Mapping[str, Mapping[str, Sequence[str]]]:
-    found: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8"))
-    return found
-
-
 def standard(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, Check]]:
     """Those of the planned checks that the standard profile runs.
 
     >>> from dpfl_theory.checks.runner import plan
-    >>> every = plan([catalogue.get("das2022.theorem4a")])
+    >>> from dpfl_theory.statements import get
+    >>> every = plan([get("das2022.theorem4a")])
     >>> 0 < len(standard(every)) < len(every)
     True
     """
-    return [(s, c) for s, c in pairs if c.name not in _file().get(s.id, {}).get(c.method, ())]
+    return [(s, c) for s, c in pairs if c.name not in section("standard").get(s.id, {}).get(c.method, ())]
 
 
 def left_out(pairs: Iterable[tuple[Statement, Check]], retained: Iterable[tuple[Statement, Check]]) -> dict[str, int]:
@@ -108,23 +100,22 @@ def _share(statement: Statement, evidence: Mapping[str, Any]) -> float:
     return math.inf if share is None else share
 
 
-def main(path: str) -> None:
-    """Choose from a document of all checks, and write the file."""
-    found: dict[str, dict[Key, Mapping[str, Any]]] = {}
-    for e in json.loads(Path(path).read_text(encoding="utf-8"))["evidence"]:
-        found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
-    made: dict[str, dict[str, list[str]]] = {}
-    for statement in catalogue.all_statements():
-        power = recorded_power(statement.id)
-        if power is None:
-            continue
-        checks = checks_of(statement)
-        kept = chosen(statement, checks, found[statement.id], power)
-        for c in checks:
-            if (c.method, c.name) not in kept:
-                made.setdefault(statement.id, {}).setdefault(c.method, []).append(c.name)
-    write(FILE, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+def omitted(statement: Statement, checks: Sequence[Check], found: Found, power: Power) -> dict[str, list[str]]:
+    """The names of the other checks by method, as the table has them."""
+    kept = chosen(statement, checks, found, power)
+    made: dict[str, list[str]] = {}
+    for c in checks:
+        if (c.method, c.name) not in kept:
+            made.setdefault(c.method, []).append(c.name)
+    return made
 
 
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+def smoke_set(pairs: Sequence[tuple[Statement, Check]]) -> list[tuple[Statement, Check]]:
+    """Those of the planned checks that belong to the smoke set.
+
+    >>> from dpfl_theory.checks.runner import plan
+    >>> from dpfl_theory.statements import get
+    >>> [c.name for _, c in smoke_set(plan([get("das2022.lemma10.smooth-alone")]))]
+    ['non-convex, eta L = 1']
+    """
+    return [(statement, c) for statement, c in pairs if c.smoke]
