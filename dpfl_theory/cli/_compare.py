@@ -7,20 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.cli._confirm import lines as confirmed
-from dpfl_theory.cli._recommend import certificate, number
+from dpfl_theory.cli._recommend import certificate
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.runtime.console import option, print_message
+from dpfl_theory.runtime.console import print_message
 
-__all__ = ["as_text", "draw", "kind_of", "numbers"]
-
-
-def numbers(options: Mapping[str, str | None]) -> dict[str, Any]:
-    """The inputs as numbers; inputs that no comparison takes stay unchanged, and the comparison refuses them."""
-    from dpfl_theory.recommend.run import KINDS
-
-    there = {name: text for name, text in options.items() if text is not None}
-    return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
+__all__ = ["as_text", "draw", "kind_of"]
 
 
 def kind_of(picture: Path | None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -15,6 +14,7 @@ from dpfl_theory.cli._output import laid_out
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
+from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, options_of
 from dpfl_theory.runtime.console import as_options, option
 
 __all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
@@ -41,44 +41,43 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[F], F]:
-    """Add an option for each input of these algorithms, as text, to a command after its first parameter."""
+    """Add an option for each input of the data, of these algorithms and of the budget, as text, to a command after its
+    first parameter."""
     takers: dict[str, list[str]] = {}
-    described: dict[str, Any] = {}
+    described = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
     for kind in known.values():
-        for f in fields(kind):
-            takers.setdefault(f.name, []).append(kind.name)
-            described.setdefault(f.name, f.metadata)
+        for name, one in inputs_of(kind).items():
+            takers.setdefault(name, []).append(kind.name)
+            described.setdefault(name, one)
+    described = {**described, **{n: one for n, one in inputs_of(Budget).items() if n not in described}}
 
     def parameter(name: str) -> inspect.Parameter:
-        said = described[name]
-        help_ = said["help"][:1].upper() + said["help"][1:]
-        if len(takers[name]) < len(known):
+        one = described[name]
+        help_ = one.text[:1].upper() + one.text[1:]
+        if len(takers.get(name, known)) < len(known):
             help_ += f" [{', '.join(takers[name])}]"
-        metavar = "|".join(said["choices"]) or METAVARS.get(said["kind"], "X")
+        metavar = "|".join(one.choices) or METAVARS.get(one.kind, "X")
         annotation = Annotated[str | None, typer.Option(option(name), metavar=metavar, help=as_options(help_))]
         return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function, eval_str=True)
         first, *others = (p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD)
-        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(parameter, takers), *others)]
+        keyword = [p.replace(kind=p.KEYWORD_ONLY) for p in (first, *map(parameter, described), *others)]
         function.__signature__ = signature.replace(parameters=keyword)  # type: ignore[attr-defined]
         return function
 
     return decorate
 
 
-def parsed(kind: type[Setting], options: Mapping[str, str | None]) -> dict[str, Any]:
-    """Convert the inputs from text to numbers and words; InputError for one that the algorithm does not take."""
-    described = {f.name: f.metadata for f in fields(kind)}
-    found: dict[str, Any] = {}
-    for name, text in options.items():
-        if text is None:
-            continue
-        if name not in described:
-            raise InputError(f"{kind.name} takes no {option(name)}: it takes {', '.join(map(option, described))}")
-        found[name] = text if described[name]["kind"] == "word" else number(option(name), text, described[name]["kind"])
-    return found
+def parsed(inputs: Mapping[str, Input], options: Mapping[str, str | None]) -> dict[str, Any]:
+    """The given options, those of number inputs as numbers."""
+    numbers = {name for name, one in inputs.items() if one.kind != "word"}
+    return {
+        name: number(option(name), text, inputs[name].kind) if name in numbers else text
+        for name, text in options.items()
+        if text is not None
+    }
 
 
 def number(option: str, text: str, kind: str) -> int | float:

@@ -15,6 +15,7 @@ from dpfl_theory.cli._recommend import as_text, number, parsed, with_inputs
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
+from dpfl_theory.recommend.inputs import Budget, ConstantOptions, DataOptions, inputs_of, options_of
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import Progress, as_options, choice, emit, print_message
 from dpfl_theory.runtime.executor import on
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 KNOWN = settings()
+COMPARED = {**inputs_of(Budget), **inputs_of(ConstantOptions)}
+DATA = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
 _BEST = f"{BEST} (default): the best hyper-parameters in runs with certified noise"
 
 
@@ -38,33 +41,10 @@ def recommend(
             autocompletion=_complete.complete_from(KNOWN),
         ),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Compute the problem's constants from a bundled data set or a file."),
-    ] = None,
-    ridge: Annotated[str | None, typer.Option(metavar="X", help="Ridge of the data's problem [F/X^2]; 0.")] = None,
-    partition: Annotated[
-        str | None, typer.Option(metavar="iid|shards|similarity", help="Partition of records among clients; iid.")
-    ] = None,
-    features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
-    row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The file's column of labels; label, y or the last.")
-    ] = None,
-    client_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The file's column of clients; client, if there is one.")
-    ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the runs; 0.")] = None,
     unit: Annotated[
         str | None,
         typer.Option(metavar="client|record|all", help="The unit that compared algorithms protect; all, separately."),
-    ] = None,
-    sampling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="Sampling of a --cohort in the comparison: poisson, fixed or with-replacement; each algorithm's own.",
-        ),
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -111,19 +91,10 @@ def recommend(
     from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
-    given |= {"sampling": sampling}
+    chosen = {name: given.pop(name) for name in DATA}
+    data, source = chosen["data"], parsed(DATA, chosen)
     target = None if output is None else writable(output, reads=(data,))
     picture = None if figure is None else writable(Path(figure), reads=(data,))
-    shape: dict[str, Any] = {
-        name: number(option, text, kind)
-        for name, option, text, kind in (
-            ("ridge", "--ridge", ridge, "nonnegative"),
-            ("features", "--features", features, "count"),
-            ("row_norm", "--row-norm", row_norm, "positive"),
-        )
-        if text is not None
-    }
-    words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
     drawn = _compare.kind_of(picture)
     reuse = Reuse(fresh=fresh)
     runs: dict[str, Any] = {
@@ -136,9 +107,7 @@ def recommend(
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
-            document = recommended(
-                algorithm, data=data, **shape, **words, **how, **_compare.numbers(given), progress=progress
-            )
+            document = recommended(algorithm, **source, **how, **parsed(COMPARED, given), progress=progress)
         _say_reused(reuse)
         if picture is not None:
             _compare.draw(document, picture, drawn)
@@ -150,7 +119,7 @@ def recommend(
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
     if picture is not None and not confirm:
         raise InputError("--figure draws a comparison: omit --algorithm, take --rule best, or also give --confirm")
-    inputs = parsed(get(algorithm), given)
+    inputs = parsed(inputs_of(get(algorithm)), given)
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("epsilon") is not None,
@@ -163,7 +132,7 @@ def recommend(
         opened(store if confirm else "off") as reuse.store,
         busy("recommend", doing) if doing else contextlib.nullcontext(),
     ):
-        document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
+        document = recommended(algorithm, rule, unit=unit, **runs, **source, **inputs)
     _say_reused(reuse)
     if picture is not None:
         _confirm.draw(document, picture, drawn)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from dpfl_theory.recommend.base import Document, Recommendation, quote_option
+    from dpfl_theory.recommend.inputs import Document, quote_option
     from dpfl_theory.recommend.papers import get, settings
-    from dpfl_theory.recommend.recommendation import BEST, recommend
+    from dpfl_theory.recommend.recommendation import BEST, Recommendation, recommend
     from dpfl_theory.recommend.rule_answers import rules
     from dpfl_theory.recommend.setting import Setting
 
@@ -20,6 +20,6 @@ __all__ = ["BEST", "Document", "Recommendation", "Setting", "get", "quote_option
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from dpfl_theory.recommend import base, papers, recommendation, rule_answers, setting
+    from dpfl_theory.recommend import inputs, papers, recommendation, setting
 
-    return next(getattr(m, name) for m in (papers, base, setting, rule_answers, recommendation) if hasattr(m, name))
+    return next(getattr(m, name) for m in (papers, inputs, setting, recommendation) if hasattr(m, name))

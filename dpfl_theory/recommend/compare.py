@@ -16,9 +16,9 @@ import numpy as np
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.error_decomposition import causes, describe_causes
+from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.recommend.rule_answers import rules as known_rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.search import Plan, search, usual

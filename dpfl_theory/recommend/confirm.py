@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -12,12 +11,11 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
-from dpfl_theory.recommend.conversions import RULED, cohort_of, hyperparameters_of
+from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option
 from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, constants, hyperparameters_of
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
@@ -114,7 +112,7 @@ def of_rule(
 
 def _of_problem(name: str) -> set[str]:
     """The inputs that are constants of the problem."""
-    return {f.name for f in fields(get(name)) if f.metadata["measured"] or f.name == "gradient_variance"}
+    return {field for field, one in inputs_of(get(name)).items() if one.measured or field == "gradient_variance"}
 
 
 def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
@@ -125,8 +123,8 @@ def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
     So one problem gives the constants of another.
     """
     kind = get(name)
-    shape = {f.name: inputs[f.name] for f in fields(Constants) if f.name in inputs}
-    if any(f.metadata["measured"] == "stacked distance" for f in fields(kind)):
+    shape = {field: inputs[field] for field in inputs_of(Constants) if field in inputs}
+    if any(one.measured == "stacked distance" for one in inputs_of(kind).values()):
         shape["distance"] /= math.sqrt(inputs["clients"])
     if (
         "dim" not in shape

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -15,14 +15,13 @@ from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import (
-    MEASURES,
     MissingConstantError,
     constants_of,
     gap_at_start,
     measures_of,
 )
+from dpfl_theory.recommend.inputs import DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["DataSource", "against_start", "measure", "report"]
@@ -30,22 +29,9 @@ __all__ = ["DataSource", "against_start", "measure", "report"]
 CLIENTS = 10
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """A bundled data set's name or a file, with the options for the problem made from it: logistic regression for two
-    classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
-
-    partition: how records are split among clients, ``iid`` and so on. By default a file's own clients are the clients,
-    and records without a client are split i.i.d. label, client: the file's columns, if they have other names.
-    """
-
-    data: str
-    ridge: float = 0.0
-    partition: str | None = None
-    features: int | None = None
-    row_norm: float | None = None
-    label: str | None = None
-    client: str | None = None
+class DataSource(DataOptions):
+    """Data, with the options of the problem made from them: logistic regression for two classes, softmax regression
+    for more. By default a file's own clients are the clients, and records without a client are split i.i.d."""
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -137,16 +123,9 @@ def _missing_constants_text(
     """The message for absent constants: the remedy, unless the other ridge that it needs removes another constant."""
     other = replace(source, ridge=0.0 if source.ridge else 1.0).problem(clients)
     remedy, loses = absent.remedy, ""
-    for f in fields(kind):
-        said = f.metadata
-        if not said["measured"] or said["optional"] or known.get(f.name) is not None:
-            continue
-        try:
-            MEASURES[said["measured"]](other)
-        except MissingConstantError:
-            loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {quote_option(f.name)} instead, so "
-            remedy = absent.besides
-            break
+    if lost := [*measures_of(kind, other, [name for name, value in known.items() if value is not None])[1]]:
+        loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {quote_option(lost[0])} instead, so "
+        remedy = absent.besides
     needed = " and ".join(map(quote_option, names))
     advice = ", or ".join(text for text in (remedy, f"give {needed} yourself") if text)
     return f"{kind.name} needs {needed}, and {absent.why}: {loses}{advice}"
@@ -157,8 +136,7 @@ def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -
 
     Raises InputError for all needed constants that do not exist.
     """
-    described = {f.name: f.metadata for f in fields(kind)}
-    (number,) = (name for name, said in described.items() if said["measured"] == "clients")
+    (number,) = (name for name, one in inputs_of(kind).items() if one.measured == "clients")
     clients = known.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)

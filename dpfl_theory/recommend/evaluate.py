@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.inverse import prescribed, value
-from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.statements.summary import summary
 
 __all__ = ["cite", "failures", "prescribed", "rounded_up", "terms", "value"]

@@ -23,9 +23,8 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.constants_from_data import gap_at_start
-from dpfl_theory.recommend.conversions import RULED, asks, choice, differing, hyperparameters_of
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS, RULED, asks, choice, differing, hyperparameters_of
 from dpfl_theory.recommend.search import Trial, measure
 from dpfl_theory.recommend.tuned import Tuned
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Rule, finite
+from dpfl_theory.recommend.inputs import Document, quote_option
 from dpfl_theory.recommend.papers import get
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["applied", "by_rule", "rules"]
+__all__ = ["Rule", "applied", "by_rule", "rules"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, a sentence that describes it, and the function from inputs to the recommendation.
+
+    chooses: whether it chooses those hyper-parameters that are not given as inputs.
+    """
+
+    name: str
+    text: str
+    apply: Callable[[Setting, bool], Document]
+    chooses: bool = False
 
 
 @cache
@@ -24,11 +39,25 @@ def rules() -> dict[str, Rule]:
     from dpfl_theory.recommend import bound_optimal
     from dpfl_theory.recommend.noise import recommended
 
-    def printed(setting: Setting, alone: bool = False) -> Document:
+    def printed(setting: Setting, alone: bool) -> Document:
         return setting.printed() if alone else recommended(setting, lambda at: at.printed())
 
-    text = "the papers' own formulas (dp-scaffold: repaired)"
-    return {rule.name: rule for rule in (bound_optimal.RULE, Rule("printed", text, printed))}
+    least = "the bound, minimised over all hyper-parameters that are not given"
+    known = (
+        Rule("bound-optimal", least, bound_optimal.apply, chooses=True),
+        Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", printed),
+    )
+    return {rule.name: rule for rule in known}
+
+
+def finite(document: Document, where: str = "") -> Document:
+    """The document. Raises InputError, with the name, for a number in it that is not finite."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            finite(value, f"{where}{name} ")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}{name} is beyond double precision for these inputs: give less extreme ones")
+    return document
 
 
 def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
@@ -67,10 +96,10 @@ def by_rule(
     ('printed', True)
     """
     kind, free = get(algorithm), rules()[rule].chooses
-    own = kind.names()
     for name in inputs:
-        if name not in own:
-            raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
+        if name not in kind.names():
+            known = ", ".join(map(quote_option, kind.names()))
+            raise InputError(f"{algorithm} takes no {quote_option(name)}: it takes {known}")
     measured = data is not None or bool(shape)
     if faults := [*wrong, *kind.faults(inputs, free=free, measured=measured)]:
         raise InputError("; and ".join(faults))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.core.algorithm import Algorithm
@@ -17,9 +17,8 @@ from dpfl_theory.core.algorithm import Setting as Place
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, quote_option, refusals
 from dpfl_theory.recommend.evaluate import cite, failures, terms
-from dpfl_theory.recommend.inputs import unit_text
+from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option, refusals, unit_text
 from dpfl_theory.statements import get
 from dpfl_theory.statements.runs import completed, run_symbols
 
@@ -82,15 +81,11 @@ class Setting(ABC):
             cls.name, cls.title = cls.described.name, cls.described.title
 
     def __post_init__(self) -> None:
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = self.inputs()
         if wrong := self.faults(given, free=True) or list(self.contradictions()):
             raise InputError("; and ".join(wrong))
-        for f in fields(self):
-            value = given[f.name]
-            if value is not None and f.metadata["kind"] == "count":
-                object.__setattr__(self, f.name, int(value))
-            elif value is not None and type(value) not in (int, float, str):  # NumPy's numbers become Python's
-                object.__setattr__(self, f.name, float(value))
+        for name, value in given.items():
+            object.__setattr__(self, name, inputs_of(type(self))[name].plain(value))
 
     # Inputs.
 
@@ -101,9 +96,9 @@ class Setting(ABC):
         free, measured: whether inputs that a rule may choose, and those that data give, may be missing.
         """
         found = cls._missing(known, free, measured)
-        for f in fields(cls):
-            if (value := known.get(f.name)) is not None:
-                found += refusals(f.name, value, f.metadata["kind"], f.metadata["choices"])
+        for name, one in inputs_of(cls).items():
+            if (value := known.get(name)) is not None:
+                found += refusals(name, value, one)
         if cls.paper_noise_only and known.get("calibration") == "accountant":
             found.append(
                 f"`calibration` is 'accountant': {cls.source} computes {cls.paper_noise_only} from the paper's own "
@@ -114,18 +109,14 @@ class Setting(ABC):
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the inputs."""
-        return tuple(f.name for f in fields(cls))
+        return tuple(inputs_of(cls))
 
     @classmethod
     def _missing(cls, known: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
         found = [
-            f"{quote_option(f.name)}: give the {f.metadata['help']}"
-            for f in fields(cls)
-            if known.get(f.name) is None
-            and f.default is None
-            and not f.metadata["optional"]
-            and not (free and f.metadata["free"])
-            and not (measured and f.metadata["measured"])
+            f"{quote_option(name)}: give the {one.text}"
+            for name, one in inputs_of(cls).items()
+            if known.get(name) is None and not (one.optional or (free and one.free) or (measured and one.measured))
         ]
         found += cls.undecided(known)
         return [f"{cls.name} needs {'; '.join(found)}"] if found else []
@@ -212,8 +203,8 @@ class Setting(ABC):
 
     def symbols(self) -> dict[str, float]:
         """The values of the paper's symbols that the inputs give."""
-        given = {f.metadata["symbol"]: getattr(self, f.name) for f in fields(self) if f.metadata["symbol"]}
-        return {name: value for name, value in given.items() if value is not None}
+        known = inputs_of(type(self))
+        return {known[name].symbol: value for name, value in self.inputs().items() if known[name].symbol}
 
     def theorem(self, choice: Document) -> Statement:
         """The statement that bounds a choice."""

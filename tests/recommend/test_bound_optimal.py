@@ -17,6 +17,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting, get, noise, recommend
 from dpfl_theory.recommend.bound_minimizers import SHARE as SHARED
 from dpfl_theory.recommend.bound_minimizers import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
+from dpfl_theory.recommend.inputs import inputs_of
 
 DUAL = geometric._dual_value
 SEED = 20_261_123
@@ -492,9 +493,7 @@ def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:
 @pytest.mark.exhaustive
 @every
 def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
-    from dataclasses import fields
-
-    free = [f.name for f in fields(get(algorithm)) if f.metadata["free"]]
+    free = [name for name, one in inputs_of(get(algorithm)).items() if one.free]
     found = recommend(algorithm, "bound-optimal", **without(algorithm, *free))
     assert all(found[name] is not None for name in free)
     if free:
@@ -504,15 +503,13 @@ def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
 
 @every
 def test_all_missing_inputs_are_named_at_once(algorithm: str) -> None:
-    from dataclasses import fields
-
     kind = get(algorithm)
     with pytest.raises(InputError) as caught:
         recommend(algorithm, "printed")
-    needed = [f for f in fields(kind) if not f.metadata["optional"] and f.default is None]
+    needed = {name: one for name, one in inputs_of(kind).items() if not one.optional}
     assert len(needed) >= 7
-    for f in needed:
-        assert f"`{f.name}`: give the {f.metadata['help']}" in str(caught.value)
+    for name, one in needed.items():
+        assert f"`{name}`: give the {one.text}" in str(caught.value)
 
 
 def test_contradictions_are_named_together() -> None:
@@ -528,7 +525,7 @@ def test_contradictions_are_named_together() -> None:
             "printed",
             **without("dp-scaffnew", "constant", clip=-1.0, view="third-party", calibration="x"),
         )
-    assert "takes no input 'view'" in str(caught.value)
+    assert "takes no `view`" in str(caught.value)
     with pytest.raises(InputError) as caught:
         recommend("dp-scaffnew", "printed", **without("dp-scaffnew", "constant", clip=-1.0))
     for text in ("needs `constant`", "`clip` is -1.0"):

@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.core.formula import sides_of, total
 from dpfl_theory.core.inverse import value
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum
 from dpfl_theory.recommend.bound_minimizers.fedavg import infimum, minimize, nearest
 from dpfl_theory.recommend.evaluate import prescribed, rounded_up
-from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, relation, view
+from dpfl_theory.recommend.inputs import (
+    Document,
+    calibration,
+    constant,
+    given,
+    of_budget,
+    parameter,
+    quote_option,
+    relation,
+    view,
+)
 from dpfl_theory.recommend.setting import Setting, bounded
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022.run_symbols import SYMBOLS, excess
@@ -55,14 +64,14 @@ class Das2022(Setting):
     smoothness: float = given(SYMBOLS["L"], "largest smoothness")
     lipschitz: float = given(SYMBOLS["G"], "lipschitz")
     distance: float = given(SYMBOLS["D"], "distance", kind="positive")
-    heterogeneity: float = given(SYMBOLS["Delta"], "heterogeneity", more=", Delta_i* = f_i(w*) - min f_i")
+    heterogeneity: float = given(SYMBOLS["Delta"], "heterogeneity", remark=", Delta_i* = f_i(w*) - min f_i")
     local_steps: int | None = given(SYMBOLS["E"], free=True)
     alpha: float | None = given(SYMBOLS["alpha"], free=True)
-    gamma: float | None = given(SYMBOLS["gamma"], optional=True, more="; by default L times the distance")
+    gamma: float | None = given(SYMBOLS["gamma"], optional=True, remark="; by default L times the distance")
     rounds: int | None = parameter(
         "number of communication rounds; bound-optimal makes at most these", "count", optional=True
     )
-    rho: float | None = given(SYMBOLS["rho"], optional=True, more="; in place of epsilon and delta")
+    rho: float | None = given(SYMBOLS["rho"], optional=True, remark="; in place of epsilon and delta")
     epsilon: float | None = of_budget("epsilon", optional=True)
     delta: float | None = of_budget("delta", optional=True)
     calibration: str = calibration()

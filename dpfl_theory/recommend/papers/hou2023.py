@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum, scaffnew
 from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
-from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, relation
+from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, quote_option, relation
 from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023.run_symbols import SYMBOLS
@@ -46,7 +45,7 @@ class Hou2023(Setting):
     strong_convexity: float = given(SYMBOLS["mu"], "strong convexity")
     distance: float = given(SYMBOLS["D"], "stacked distance")
     gradient_norm_at_optimum: float = given(
-        SYMBOLS["H"], "stacked gradient at the minimiser", more="; the first shifts are 0, and h* the gradients at x*"
+        SYMBOLS["H"], "stacked gradient at the minimiser", remark="; the first shifts are 0, and h* the gradients at x*"
     )
     clip: float = given(SYMBOLS["C"])
     epsilon: float = of_budget("epsilon")

@@ -13,11 +13,19 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum, scaffold
 from dpfl_theory.recommend.bound_minimizers.fedavg_record import minimize
 from dpfl_theory.recommend.evaluate import cite, prescribed
-from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, view
+from dpfl_theory.recommend.inputs import (
+    Document,
+    calibration,
+    constant,
+    given,
+    of_budget,
+    parameter,
+    quote_option,
+    view,
+)
 from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
@@ -48,12 +56,12 @@ class Noble2022(Setting):
     dim: int = parameter("dimension d", "count", measured="dimension")
     smoothness: float = given(SYMBOLS["nu"], "largest smoothness")
     distance: float = given(SYMBOLS["D0"], "distance", kind="positive")
-    clip: float = parameter(RecordLevelFedAvg.threshold.text, "positive", symbol=RecordLevelFedAvg.threshold.symbol)
+    clip: float = parameter(RecordLevelFedAvg.threshold.text, symbol=RecordLevelFedAvg.threshold.symbol)
     gradient_variance: float = parameter(
-        "variance of one record's gradient (varsigma^2) [F^2/X^2]", "nonnegative", measured="gradient variance"
+        "variance of one record's gradient (varsigma^2)", "nonnegative", unit="F^2/X^2", measured="gradient variance"
     )
     local_steps: int | None = given(SYMBOLS["K"], free=True)
-    rounds: int | None = given(SYMBOLS["T"], free=True, more=", without those that warm up control variates")
+    rounds: int | None = given(SYMBOLS["T"], free=True, remark=", without those that warm up control variates")
     epsilon: float = of_budget("epsilon")
     delta: float = of_budget("delta")
     calibration: str = calibration()
@@ -196,7 +204,7 @@ class Noble2022FedAvg(Noble2022):
     speaks_of_noise: ClassVar[str] = _BY_NOISE.format("Theorem C.2")
 
     dissimilarity: float = given(SYMBOLS["G"], "largest dissimilarity")
-    dissimilarity_factor: float | None = given(SYMBOLS["B"], optional=True, more=", 1 by default")
+    dissimilarity_factor: float | None = given(SYMBOLS["B"], optional=True, remark=", 1 by default")
 
     def contradictions(self) -> Iterator[str]:
         yield from super().contradictions()

@@ -9,10 +9,9 @@ from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core.formula import symbols_of
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum, norm_ec
 from dpfl_theory.recommend.evaluate import cite, prescribed, terms, value
-from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, relation, view
+from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025.run_symbols import SYMBOLS

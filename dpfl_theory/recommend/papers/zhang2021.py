@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.bound_minimizers import Optimum, two_sided
 from dpfl_theory.recommend.evaluate import cite
-from dpfl_theory.recommend.inputs import calibration, given, of_budget, parameter, relation, view
+from dpfl_theory.recommend.inputs import Document, calibration, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting
 from dpfl_theory.statements import get
 from dpfl_theory.statements.zhang2021.run_symbols import SYMBOLS
@@ -55,9 +54,11 @@ class Zhang2021(Setting):
     gap: float = given(SYMBOLS["gap"], "gap", kind="positive")
     dissimilarity: float = given(SYMBOLS["sigma_g"], "largest dissimilarity")
     gradient_variance: float | None = parameter(
-        "variance of a stochastic gradient (sigma_l^2) [F^2/X^2]; 0, for full gradients, by default",
+        "variance of a stochastic gradient (sigma_l^2)",
         "nonnegative",
+        unit="F^2/X^2",
         optional=True,
+        remark="; 0, for full gradients, by default",
     )
     local_steps: int | None = given(SYMBOLS["Q"], free=True)
     rounds: int | None = given(SYMBOLS["T"], free=True)
