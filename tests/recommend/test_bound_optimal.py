@@ -16,8 +16,9 @@ from recommend.cases import INPUTS, formulas
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting, get, noise, recommend
 from dpfl_theory.recommend.bound_minimizers import SHARE as SHARED
-from dpfl_theory.recommend.bound_minimizers import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
+from dpfl_theory.recommend.bound_minimizers import geometric
 from dpfl_theory.recommend.inputs import inputs_of
+from dpfl_theory.recommend.papers import das2022, hou2023, noble2022, noble2022_scaffold, zhang2021
 
 DUAL = geometric._dual_value
 SEED = 20_261_123
@@ -332,9 +333,9 @@ def test_no_choice_that_is_tried_beats_it(case: str) -> None:
 
 
 PLANTED = {
-    "too few iterations": ("dp-scaffnew", scaffnew, "_whole", lambda parts: {50}),
-    "not moving is forgotten": ("dp-scaffnew, nothing is promised", scaffnew, "_not_moving", lambda parts: math.inf),
-    "K only rounded up, and further": ("dp-fedavg", fedavg, "_next", lambda real: [math.ceil(real) + 40]),
+    "too few iterations": ("dp-scaffnew", hou2023, "_whole", lambda parts: {50}),
+    "not moving is forgotten": ("dp-scaffnew, nothing is promised", hou2023, "_not_moving", lambda parts: math.inf),
+    "K only rounded up, and further": ("dp-fedavg", das2022, "_next", lambda real: [math.ceil(real) + 40]),
     "a certificate that is too large": (
         "dp-fedavg, all free",
         geometric,
@@ -343,23 +344,28 @@ PLANTED = {
     ),
     "a few more rounds than the best": (
         "dp-scaffold, more rounds than are good",
-        scaffold,
+        noble2022_scaffold,
         "_strong",
         lambda bounds, K: (9000, sum(bounds.noise_and_start(9000, K)), sum(bounds.noise_and_start(9000, K))),
     ),
     "a local step beyond its limit": (
         "dp-fedavg-two-sided",
-        two_sided,
+        zhang2021,
         "_limit",
-        lambda known: two_sided._program({**known, "Q": 4.0, "T": 2000.0}).without_rising("reach"),
+        lambda known: zhang2021._program({**known, "Q": 4.0, "T": 2000.0}).without_rising("reach"),
     ),
     "many local steps where one is hidden": (
         "dp-fedavg-record, all free and certified",
-        fedavg_record,
+        noble2022,
         "_local_steps",
         lambda bounds, trivial, hidden: (8, bounds.best(8, False)[2], ""),
     ),
-    "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "first_increase", lambda of, low, most: int(most)),
+    "all rounds that are allowed": (
+        "dp-scaffold, convex",
+        noble2022_scaffold,
+        "first_increase",
+        lambda of, low, most: int(most),
+    ),
 }
 
 
