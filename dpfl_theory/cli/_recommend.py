@@ -19,7 +19,7 @@ from dpfl_theory.runtime.console import as_options, option
 
 __all__ = ["as_text", "certificate", "number", "parsed", "with_inputs"]
 
-METAVARS = {"count": "N", "word": "WORD"}
+METAVARS = {"count": "N", "word": "NAME"}
 APART = (
     "algorithm",
     "rule",

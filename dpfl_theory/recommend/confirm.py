@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.recommend.compare import each
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option
 from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
@@ -19,7 +20,6 @@ from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, const
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
-from dpfl_theory.runtime.executor import run_pieces
 
 __all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
 
@@ -106,7 +106,7 @@ def of_rule(
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
     run = hyperparameters_of(name, document, inputs)
     call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
-    found: Document = (reuse or Reuse()).one(call, f"{name} confirmed")
+    found: Document = (reuse or Reuse()).one(call, f"confirmation of {name}")
     return found
 
 
@@ -173,14 +173,8 @@ def of_comparison(
         raise InputError(f"there is no bound of {names} to confirm: choose one of {', '.join(RULED)}")
     work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
 
-    def run(pieces: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
-        def tell(remaining: Sequence[int]) -> None:
-            if progress is not None and remaining:
-                progress(1.0 - len(remaining) / len(pieces), f"confirming {own[numbers[remaining[0]]]['name']}")
-
-        return run_pieces(pieces, jobs, waiting=tell)
-
-    return (reuse or Reuse()).each(work, [f"{row['name']} confirmed" for row in own], run)
+    names = [f"confirmation of {row['name']}" for row in own]
+    return each(reuse or Reuse(), work, names, jobs, progress)
 
 
 def _of_row(row: Document, problem: Problem, budget: Budget, seed: int, rate: float) -> Document:

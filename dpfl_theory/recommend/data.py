@@ -30,8 +30,8 @@ CLIENTS = 10
 
 
 class DataSource(DataOptions):
-    """Data, with the options of the problem made from them: logistic regression for two classes, softmax regression
-    for more. By default a file's own clients are the clients, and records without a client are split i.i.d."""
+    """Data, and the problem that is made from them. The clients are by default a file's own; other records are split
+    i.i.d."""
 
     @cached_property
     def dataset(self) -> Dataset:

@@ -16,12 +16,36 @@ from dpfl_theory.core.algorithm import Algorithm, Relation, Sampling, View
 from dpfl_theory.core.parameter import KINDS, Meaning, Parameter
 
 __all__ = [
-    *("CONSTANTS", "Budget", "ConstantOptions", "DataOptions", "Document", "Input", "calibration", "constant", "given"),
-    *("inputs_of", "of_budget", "options_of", "parameter", "quote_option", "refusals", "relation", "unit_text", "view"),
+    *(
+        "CONSTANTS",
+        "PROTECTED",
+        "Budget",
+        "ConstantOptions",
+        "DataOptions",
+        "Document",
+        "Input",
+        "calibration",
+        "constant",
+    ),
+    *(
+        "given",
+        "inputs_of",
+        "of_budget",
+        "options_of",
+        "parameter",
+        "quote_option",
+        "refusals",
+        "relation",
+        "unit_text",
+        "view",
+    ),
 ]
 
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
+
+PROTECTED = {"client": "each client's data", "record": "single records"}
+"""The meaning of each unit of privacy."""
 
 DOMAINS = {"integer": "count"}
 """The kinds of the symbols' domains that have another name."""
@@ -189,12 +213,14 @@ class Budget:
 
 @dataclass(frozen=True)
 class DataOptions:
-    """The options of the problem that is made from data; label, client: other names of the file's columns."""
+    """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
 
     data: str = parameter(
         "bundled data set's name, or a CSV, Parquet, NPZ, LIBSVM or IDX file", "word", default=MISSING
     )
-    ridge: float = parameter("ridge of the data's problem", "nonnegative", unit="F/X^2", default=0.0)
+    ridge: float = parameter(
+        "ridge of the data's problem", "nonnegative", unit="F/X^2", remark="; 0 by default", default=0.0
+    )
     partition: str | None = parameter(
         "partition of the records among clients; by default the file's clients, or else iid",
         "word",

@@ -24,7 +24,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS, RULED, asks, choice, differing, hyperparameters_of
+from dpfl_theory.recommend.rule_runs import RULED, asks, choice, differing, hyperparameters_of, too_long
 from dpfl_theory.recommend.search import Trial, measure
 from dpfl_theory.recommend.tuned import Tuned
 
@@ -126,7 +126,7 @@ def explored(
     if one.name not in RULED:
         raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
     here = {name: value for name, value in hyperparameters.items() if name not in _NOISE}
-    if why := _too_long(one, here):
+    if why := too_long(one, one.placed(here)):
         raise InputError(f"there is nothing to confirm by runs: {why}")
     said = _statement_at(one, here, known)
     lines, runs = list[ParameterScan](), list[dict[str, float]]()
@@ -143,16 +143,6 @@ def explored(
     ours, theirs = (measure(one, [one.placed(run)], replicates, seed + 1)[0] for run in (here, runs[best]))
     of = (said.statement or None, said.bounds or None, said.why)
     return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
-
-
-def _too_long(one: Tuned, run: Mapping[str, float]) -> str | None:
-    values = one.placed(run)
-    iterations = one.iterations(values)
-    if one.vectors * values["rounds"] > one.budget.rounds * (1 + 1e-9):
-        return f"it needs {one.vectors * values['rounds']:.0f} vectors from a client"
-    if iterations > MOST_ROUNDS or iterations * values.get("local_steps", 1) > MOST_STEPS:
-        return f"it needs {iterations} iterations of {values.get('local_steps', 1):.0f} local steps"
-    return None
 
 
 def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _StatementAt:
@@ -219,5 +209,5 @@ def _neighbours(
         if tied and there.own and not differing({name: value}, there.own):
             run |= there.own
             there = _statement_at(one, run, known)
-        if not _too_long(one, run):
+        if not too_long(one, one.placed(run)):
             yield value, run, there

@@ -25,8 +25,8 @@ from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import completed, run_symbols
 
 __all__ = [
-    *("MOST_ROUNDS", "MOST_STEPS", "RULED", "asks", "choice", "cohort_of", "constants", "differing"),
-    *("hyperparameters_of", "reached", "ruled", "starts"),
+    *("MOST_ROUNDS", "RULED", "asks", "choice", "cohort_of", "constants", "differing"),
+    *("hyperparameters_of", "reached", "ruled", "starts", "too_long"),
 ]
 
 MOST_ROUNDS = 8_000
@@ -179,6 +179,23 @@ def _answers(one: Tuned, rule: str, longer: bool) -> Iterator[tuple[Document, di
         asked = ours
 
 
+def vectors_of(one: Tuned, values: Mapping[str, float]) -> int:
+    """The number of vectors that a client sends in a run."""
+    return math.ceil(one.vectors * values["rounds"] - 1e-9)
+
+
+def too_long(one: Tuned, values: Mapping[str, float], longer: bool = False) -> str | None:
+    """The reason why a run is not made, None where it is; longer: whether a client may send more vectors than the
+    budget allows."""
+    if (vectors := vectors_of(one, values)) > one.budget.rounds and not longer:
+        return f"it needs {vectors} vectors from a client"
+    if (wanted := one.iterations(values)) > MOST_ROUNDS:
+        return f"it needs {wanted} iterations"
+    if (wanted := int(wanted * values.get("local_steps", 1))) > MOST_STEPS:
+        return f"it needs {wanted} local steps of a client"
+    return None
+
+
 def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: bool = False) -> Document:
     """The measured result of a rule's recommendation, or the reason why there is no run.
 
@@ -201,22 +218,17 @@ def reached(one: Tuned, rule: str, replicates: int = 64, seed: int = 0, longer: 
     values, bound, bounds = one.placed(chosen), found["bound"], found["certificate"]["bounds"]
     of_start = bound is not None and "[F]" in bounds and bound >= gap_at_start(one.problem)
     everyone = one.budget.cohort in (None, one.problem.n)
-    vectors = math.ceil(one.vectors * values["rounds"] - 1e-9)
     described: Document = {
         "rule": rule,
         "bound": bound,
         "bounds": bounds,
         "vacuous": found["vacuous"] or of_start,
-        "vectors": vectors,
+        "vectors": vectors_of(one, values),
         "hyperparameters": chosen,
         "departs": AMONG_COHORTS if RULED[one.name].warm_round and not everyone else "",
     }
-    if vectors > one.budget.rounds and not longer:
-        return {**described, "suboptimality": None, "why": f"it needs {vectors} vectors from a client"}
-    if (wanted := one.iterations(values)) > MOST_ROUNDS:
-        return {**described, "suboptimality": None, "why": f"it needs {wanted} iterations"}
-    if (wanted := int(wanted * values.get("local_steps", 1))) > MOST_STEPS:
-        return {**described, "suboptimality": None, "why": f"it needs {wanted} local steps of a client"}
+    if why := too_long(one, values, longer):
+        return {**described, "suboptimality": None, "why": why}
     (run,) = measure(one, [values], replicates, seed)
     return {
         **described,

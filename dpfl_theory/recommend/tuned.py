@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
@@ -35,6 +35,8 @@ from dpfl_theory.simulation import Cohort, Simulation
 __all__ = ["Axis", "Budget", "RecordLevel", "Tuned", "Values", "least_multiplier", "rounds_up_to", "tuned"]
 
 Values = Mapping[str, float]
+RECORDS = "dp-fedavg-record"
+"""The mechanism of record-level algorithms where all clients take part in each round."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,8 @@ class Tuned:
 
     def mechanism(self, values: Values) -> Mechanism:
         """The releases of a run with these values, with a free noise multiplier."""
-        found: Mechanism = get(self.name)(**self.run(values).releases(self.setting(self.iterations(values))))
+        releases = self.run(values).releases(self.setting(self.iterations(values)))
+        found: Mechanism = get(self.name if self.samplings or self.protects == "client" else RECORDS)(**releases)
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -315,26 +318,12 @@ class RecordLevel(Tuned):
 
         return tuple(whole(axis) if axis.name == "share" else axis for axis in super().free())
 
-    def mechanism(self, values: Values) -> Mechanism:
-        """The mechanism of clients with R records each; `_alike` converts its noise multiplier for clients of different
-        sizes."""
+    def setting(self, rounds: int) -> Setting:
+        """Clients with R records each; `_alike` converts the noise multiplier for clients of different sizes."""
         # If only one record of one client is sent, noise by a client's size would reveal the client.
         alone = self.users == 1 and self.sizes[0] < self.sizes[-1]
-        view = "server" if alone else self.budget.view
-        kind = get(self.name if self.samplings else "dp-fedavg-record")
-        return self._released(kind, values, self.problem.n, self.users, self.local_steps(values), view)
-
-    def _released(self, kind: Any, values: Values, users: int, cohort: int, local_steps: int, view: str) -> Mechanism:
-        found: Mechanism = kind(
-            users=users,
-            records=int(self.sizes[0]),
-            user_rate=cohort / users,
-            record_rate=values.get("share", 1.0),
-            local_steps=local_steps,
-            view=view,
-            rounds=int(values["rounds"]),
-        )
-        return found
+        found = replace(super().setting(rounds), records=int(self.sizes[0]))
+        return replace(found, view="server") if alone else found
 
     def _hidden(self, values: Values) -> bool:
         return self.noise_of_others and self.budget.view == "third-party" and self.local_steps(values) == 1
@@ -353,9 +342,10 @@ class RecordLevel(Tuned):
         if self.users < self.problem.n:
             return super().multiplier(values)
         # With all clients in every round a record is in this many local steps: one calibration serves all algorithms.
-        steps = {**values, "rounds": int(values["rounds"]) * self.local_steps(values)}
-        single = self._released(get("dp-fedavg-record"), steps, 1, 1, 1, "server")
-        found = least_multiplier(single, self.budget.epsilon, self.budget.delta)
+        run, steps = self.run(values), self.iterations(values) * self.local_steps(values)
+        run.local_steps = 1  # type: ignore[attr-defined]
+        one = Setting(1, None, "full", self.relation, "server", steps, int(self.sizes[0]))
+        found = least_multiplier(get(RECORDS)(**run.releases(one)), self.budget.epsilon, self.budget.delta)
         return found / math.sqrt(self.users) if self._hidden(values) else found
 
     def spent(self, values: Values, noise_multiplier: float) -> CertifiedInterval:
@@ -389,7 +379,7 @@ def _warm(given: Values) -> dict[str, float]:
 
 
 def tuned() -> dict[str, type[Tuned]]:
-    """All of them by the algorithm's name.
+    """The private algorithms whose hyper-parameters a search can choose, which have a mechanism, by name.
 
     >>> "dp-fedavg" in tuned()
     True

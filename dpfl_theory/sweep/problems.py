@@ -30,14 +30,13 @@ DATA = "data"
 
 def _data() -> type[Model]:
     """The model of the user's own data, or a bundled set: its keys are the options of `DataOptions`."""
-    fields: dict[str, Any] = {}
+    words = "clients among whom records without a client are divided; 10 without it"
+    fields: dict[str, Any] = {"data": ..., "clients": (Count | None, described_field(words, None))}
     for f in dataclasses.fields(DataOptions):
         one = inputs_of(DataOptions)[f.name]
         type_ = (Literal[one.choices] if one.choices else str) if one.kind == "word" else OF_KIND[one.kind]
         default = ... if f.default is dataclasses.MISSING else f.default
         fields[f.name] = (type_ | None if default is None else type_, described_field(one.text, default))
-    words = "clients among whom records without a client are divided; 10 without it"
-    fields["clients"] = (Count | None, described_field(words, None))
     return create_model("Data", __base__=Model, __doc__=summary(DataOptions), **fields)
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
-from dpfl_theory.core.inverse import value
+from dpfl_theory.core.inverse import prescribed, value
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, Optimum, near_limit
 from dpfl_theory.recommend.bound_minimizers.geometric import (
@@ -28,7 +28,6 @@ from dpfl_theory.recommend.bound_minimizers.geometric import (
     program_at,
     rows_of,
 )
-from dpfl_theory.recommend.evaluate import prescribed, rounded_up
 from dpfl_theory.recommend.inputs import (
     Document,
     calibration,
@@ -40,7 +39,7 @@ from dpfl_theory.recommend.inputs import (
     relation,
     view,
 )
-from dpfl_theory.recommend.setting import Setting, bounded
+from dpfl_theory.recommend.setting import Setting, bounded, rounded_up
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022.run_symbols import SYMBOLS, excess
 

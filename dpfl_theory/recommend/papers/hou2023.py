@@ -24,11 +24,11 @@ from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import Optimum, count_for
-from dpfl_theory.recommend.evaluate import cite, prescribed, rounded_up
 from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, quote_option, relation
-from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.recommend.setting import Setting, cite, rounded_up
 from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023.run_symbols import SYMBOLS
 

@@ -19,8 +19,8 @@ from functools import cache
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from dpfl_theory.algorithms.record_level import RecordLevelFedAvg
+from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.recommend.bound_minimizers import ENOUGH, SHARE, Optimum, count_for, least_of, near_limit
-from dpfl_theory.recommend.evaluate import cite, prescribed, terms
 from dpfl_theory.recommend.inputs import (
     Document,
     calibration,
@@ -31,7 +31,7 @@ from dpfl_theory.recommend.inputs import (
     quote_option,
     view,
 )
-from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.recommend.setting import Setting, cite, terms
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
 

@@ -42,9 +42,9 @@ from dpfl_theory.recommend.bound_minimizers.geometric import (
     program_at,
     rows_of,
 )
-from dpfl_theory.recommend.evaluate import rounded_up, terms
 from dpfl_theory.recommend.inputs import Document, given, quote_option
 from dpfl_theory.recommend.papers.noble2022 import BY_NOISE, Noble2022
+from dpfl_theory.recommend.setting import rounded_up, terms
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
 

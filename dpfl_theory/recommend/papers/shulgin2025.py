@@ -15,12 +15,12 @@ from typing import ClassVar
 
 from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
+from dpfl_theory.core.inverse import prescribed, value
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum
 from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, program_at, rows_of
-from dpfl_theory.recommend.evaluate import cite, prescribed, terms, value
 from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, parameter, relation, view
-from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.recommend.setting import Setting, cite, terms
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025.run_symbols import SYMBOLS
 

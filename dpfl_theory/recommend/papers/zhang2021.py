@@ -19,9 +19,8 @@ from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum
 from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, program_at, rows_of
-from dpfl_theory.recommend.evaluate import cite
 from dpfl_theory.recommend.inputs import Document, calibration, given, of_budget, parameter, relation, view
-from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.recommend.setting import Setting, cite
 from dpfl_theory.statements import get
 from dpfl_theory.statements.zhang2021.run_symbols import SYMBOLS
 
