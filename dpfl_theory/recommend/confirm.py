@@ -14,7 +14,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.compare import each
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option
-from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
+from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, ParameterScan, explored
 from dpfl_theory.recommend.papers import get
 from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, constants, hyperparameters_of
 from dpfl_theory.recommend.synthetic_problem import Constants
@@ -223,10 +223,10 @@ def _line_document(line: ParameterScan, z: float, minimum: Mapping[str, float] |
         "trivial": _number(line.trivial),
         "why": None if np.isfinite(line.bound).all() else line.why,
     }
-    return {**described, "sentence": _sentence(described)}
+    return {**described, "sentence": _sentence(described, line.step)}
 
 
-def _sentence(lines: Document) -> str:
+def _sentence(lines: Document, step: bool) -> str:
     """A sentence with the bound's optimum, the measured optimum, and their comparison."""
     name, b = lines["hyperparameter"], lines["bound_least"]
     if lines["interval"] is None:
@@ -244,7 +244,7 @@ def _sentence(lines: Document) -> str:
         higher = low > b
         ends = [x if higher else 1 / x for x in lines["ratio"] or ()]  # an optimum of 0 has no ratio
         times = " to ".join(dict.fromkeys(f"{x:.3g}" for x in sorted(ends))) + " times " * bool(ends)
-        verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
+        verdict = f": the bound is too {'careful' if higher else 'bold'} there" if step else ""
         costs = "" if lines["loss"] is None else f"; there runs end {lines['loss'] - 1:.0%} higher"
         way = "higher" if higher else "lower"
         said = f"{whose} is not the measured one ({measured}), which is {times}{way}{verdict}{costs}."
