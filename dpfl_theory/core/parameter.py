@@ -30,21 +30,22 @@ def fits(value: Any, kind: str) -> bool:
     >>> fits(3, "count"), fits(0.5, "count"), fits(0, "nonnegative"), fits(True, "positive"), fits("1", "share")
     (True, False, True, False, False)
     """
-    if isinstance(value, bool) or not isinstance(value, Real) or not abs(value) <= LARGEST:
+    number: Any = value
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(number) <= LARGEST:
         return False
     match kind:
         case "positive":
-            return value > 0
+            return bool(number > 0)
         case "nonnegative":
-            return value >= 0
+            return bool(number >= 0)
         case "share":
-            return 0 < value <= 1
+            return bool(0 < number <= 1)
         case "fraction":
-            return 0 <= value < 1
+            return bool(0 <= number < 1)
         case "probability":
-            return 0 < value < 1
+            return bool(0 < number < 1)
         case _:
-            return value >= 1 and float(value).is_integer()
+            return bool(number >= 1) and float(number).is_integer()
 
 
 @dataclass(frozen=True)

@@ -169,10 +169,9 @@ def of_comparison(
     """
     own = [row for row in rows if row["name"] in RULED]
     if not own:
-        names = ", ".join(row["name"] for row in rows)
-        raise InputError(f"there is no bound of {names} to confirm: choose one of {', '.join(RULED)}")
+        listed = ", ".join(row["name"] for row in rows)
+        raise InputError(f"there is no bound of {listed} to confirm: choose one of {', '.join(RULED)}")
     work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
-
     names = [f"confirmation of {row['name']}" for row in own]
     return each(reuse or Reuse(), work, names, jobs, progress)
 

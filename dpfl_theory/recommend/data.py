@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import logistic, softmax
+from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
@@ -24,7 +25,7 @@ from dpfl_theory.recommend.constants_from_data import (
 from dpfl_theory.recommend.inputs import DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["DataSource", "against_start", "measure", "report"]
+__all__ = ["DataSource", "against_start", "measure"]
 
 CLIENTS = 10
 
@@ -90,26 +91,33 @@ class DataSource(DataOptions):
             return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
 
+    def summary(self, problem: LinearModel) -> Document:
+        """The source, the problem, and the numbers of clients and records."""
+        return {
+            "source": str(self.data),
+            "problem": problem.name,
+            "clients": problem.n,
+            "records": len(problem.data.y),
+            "partition": "own" if self.own_clients else self.partition or "iid",
+            "ridge": float(self.ridge),
+        }
 
-def report(source: DataSource, problem: LinearModel) -> Document:
-    """A description of the data: the numbers of clients, records and features, the problem's constants with their
-    certificates, and the parts that are not private."""
-    sizes = np.diff(problem.data.offsets)
-    return {
-        "source": str(source.data),
-        "problem": problem.name,
-        "clients": problem.n,
-        "records": len(problem.data.y),
-        "records_of_a_client": [int(sizes.min()), int(sizes.max())],
-        "features": int(problem.data.x.shape[1]),
-        "constant_features": source.constant,
-        "partition": "own" if source.own_clients else source.partition or "iid",
-        "ridge": source.ridge,
-        "constants": constants_of(problem),
-        "not_private": (
-            "these numbers and the choice of algorithm and hyper-parameters use the data and are not counted in epsilon"
-        ),
-    }
+    def report(self, problem: Problem) -> Document:
+        """A description of the data: the numbers of clients, records and features, the problem's constants with their
+        certificates, and the parts that are not private."""
+        assert isinstance(problem, LinearModel)
+        sizes = np.diff(problem.data.offsets)
+        return {
+            **self.summary(problem),
+            "records_of_a_client": [int(sizes.min()), int(sizes.max())],
+            "features": int(problem.data.x.shape[1]),
+            "constant_features": self.constant,
+            "constants": constants_of(problem),
+            "not_private": (
+                "these numbers and the choice of algorithm and hyper-parameters use the data and are not counted in "
+                "epsilon"
+            ),
+        }
 
 
 def _missing_constants_text(
@@ -152,12 +160,7 @@ def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -
     constants = {name: m.describe() for name, m in found.items()}
     norm = float(np.linalg.norm(problem.gradient(np.zeros(problem.d))))
     return {**known, **{name: m.value for name, m in found.items()}}, {
-        "source": str(source.data),
-        "problem": problem.name,
-        "records": len(problem.data.y),
-        "clients": problem.n,
-        "ridge": float(source.ridge),
-        "partition": "own" if source.own_clients else source.partition or "iid",
+        **source.summary(problem),
         "features": source.features,
         "row_norm": source.row_norm,
         "start": "0",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.notebook import Tabular
 from dpfl_theory.recommend.inputs import DataOptions, Document, options_of, quote_option
-from dpfl_theory.recommend.rule_answers import by_rule, rules
+from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.rule_answers import applied, rules
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -164,7 +165,7 @@ def recommend(
         raise InputError(f"`rule` is {rule!r}, which needs one algorithm: name an `algorithm`, or take `rule=best`")
     if unit is not None:
         raise InputError(f"`unit` is for `rule=best`: leave it out, the unit of {algorithm} is fixed")
-    found = by_rule(algorithm, rule, inputs, data, source, wrong)
+    found = _by_rule(algorithm, rule, inputs, data, source, wrong)
     if confirm:
         from dpfl_theory.recommend.confirm import of_rule, stands_for
         from dpfl_theory.recommend.data import DataSource
@@ -175,3 +176,23 @@ def recommend(
         )
         found["confirmed"] = [of_rule(found, problem, seed=seed, reuse=reuse)]
     return Recommendation(found)
+
+
+def _by_rule(
+    algorithm: str, rule: str, inputs: Mapping[str, Any], data: str | None, source: Document, wrong: Sequence[str]
+) -> Document:
+    """A rule's document; source: the other fields of `DataOptions`; wrong: other errors of the call."""
+    kind, free = get(algorithm), rules()[rule].chooses
+    for name in inputs:
+        if name not in kind.names():
+            known = ", ".join(map(quote_option, kind.names()))
+            raise InputError(f"{algorithm} takes no {quote_option(name)}: it takes {known}")
+    if faults := [*wrong, *kind.faults(inputs, free=free, measured=data is not None or bool(source))]:
+        raise InputError("; and ".join(faults))
+    if data is None:
+        return applied(rule, kind(**inputs))
+    from dpfl_theory.recommend.data import DataSource, against_start, measure
+
+    inputs, reported = measure(kind, DataSource(data, **source), inputs)
+    found = applied(rule, kind(**inputs))
+    return {**found, **against_start(found, reported), "data": reported}

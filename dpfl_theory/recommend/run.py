@@ -9,11 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.base import Problem
-from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
-from dpfl_theory.recommend.data import DataSource, report
+from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.inputs import (
     Budget,
     ConstantOptions,
@@ -108,19 +106,7 @@ def best(
     more: Document = {}
     if confirm:
         more["confirmed"] = of_comparison(found["algorithms"], problem, budget, **how)
-    return {
-        "data": _report(on, problem),
-        **found,
-        "would_help_by_unit": helps,
-        **more,
-    }
-
-
-def _report(on: DataSource | Constants, problem: Problem) -> Document:
-    if isinstance(on, Constants):
-        return on.report(problem)
-    assert isinstance(problem, LinearModel)
-    return report(on, problem)
+    return {"data": on.report(problem), **found, "would_help_by_unit": helps, **more}
 
 
 def _plain(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, Any]:

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
-__all__ = ["ENOUGH", "SAME", "SHARE", "Optimum", "count_for", "first_increase", "least_of", "near_limit"]
+__all__ = ["ENOUGH", "SAME", "SHARE", "Optimum", "count_for", "cover", "first_increase", "least_of", "near_limit"]
+
+T = TypeVar("T", int, float)
 
 SHARE = 0.01
 """Without a limit of the rounds: the largest relative excess of the bound over its limit."""
@@ -88,6 +90,41 @@ def first_increase(of: Callable[[int], float], low: int, maximum: float) -> int:
     return end if of(end) <= of(low) else low
 
 
+def cover(
+    cells: Iterable[tuple[T, T]],
+    limit: Callable[[T, T], float],
+    tried: Callable[[T], float],
+    middle: Callable[[T, T], T | None],
+    best: float,
+    exact: float = EXACT,
+    most: float = math.inf,
+) -> tuple[float, float, T | None]:
+    """A lower limit for all points of the cells [a, b], the least value that was tried, and its point.
+
+    limit: a lower limit on a cell; tried: the value at a point; middle: a point within a cell, None where the cell has
+    only its ends, whose values are known. best: a value to begin with, whose point is None. Cells are divided until no
+    limit is further than ``exact`` below the best value, at most this number of times.
+
+    >>> below, half = lambda a, b: 1 + max(a - 3.0, 3.0 - b, 0.0) ** 2, lambda a, b: (a + b) / 2
+    >>> cover([(0.0, 8.0)], below, lambda x: 1 + (x - 3.0) ** 2, half, 9.0)
+    (1.0, 1.0, 3.0)
+    """
+    heap, point = [(limit(a, b), a, b) for a, b in cells], None
+    heapq.heapify(heap)
+    while heap and heap[0][0] < best * (1 - exact) and most > 0:
+        low, a, b = heapq.heappop(heap)
+        if (between := middle(a, b)) is None:
+            continue
+        if not a < between < b:  # no number lies between
+            return min(best, low), best, point
+        if (value := tried(between)) < best:
+            best, point = value, between
+        for cell in ((a, between), (between, b)):
+            heapq.heappush(heap, (limit(*cell), *cell))
+        most -= 1
+    return min([best, *(heap[0][:1] if heap else ())]), best, point
+
+
 def least_of(
     level: Callable[[int], float],
     noise_and_rest: Callable[[int], tuple[float, float]],
@@ -107,11 +144,7 @@ def least_of(
     """
     start = first_increase(level, first, maximum)
     best, at = sum(noise_and_rest(start)), start
-    cells = list[tuple[float, int, int]]()
-
-    def add(a: int, b: int) -> None:
-        heapq.heappush(cells, (noise_and_rest(a)[0] + noise_and_rest(b)[1], a, b))
-
+    cells = list[tuple[int, int]]()
     a, tail = start, float("inf")
     while a < maximum:
         noise, rest = noise_and_rest(a)
@@ -119,20 +152,19 @@ def least_of(
             tail = noise
             break
         b = min(2 * a, int(maximum))
-        add(a, b)
+        cells.append((a, b))
         a = b
         if (value := sum(noise_and_rest(a))) < best:
             best, at = value, a
-    while cells and cells[0][0] < best * (1 - exact):
-        _, a, b = heapq.heappop(cells)
-        if b - a <= 1:
-            continue  # both ends were compared
-        middle = (a + b) // 2
-        if (value := sum(noise_and_rest(middle))) < best:
-            best, at = value, middle
-        add(a, middle)
-        add(middle, b)
-    lower = min([best, tail, *(cells[0][:1] if cells else ())])
+    lower, best, point = cover(
+        cells,
+        lambda a, b: noise_and_rest(a)[0] + noise_and_rest(b)[1],
+        lambda T: sum(noise_and_rest(T)),
+        lambda a, b: (a + b) // 2 if b - a > 1 else None,
+        best,
+        exact,
+    )
+    at, lower = at if point is None else point, min(lower, tail)
     step = 1 << max(0, int(exact * at).bit_length())
     while step:  # descent by halved steps: the cells leave too little for another minimum to matter
         for near in (at - step, at + step):

@@ -15,7 +15,6 @@ decreases in u, so the least value is at an end of u:
 
 from __future__ import annotations
 
-import heapq
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -26,7 +25,7 @@ from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.recommend.bound_minimizers import Optimum, count_for
+from dpfl_theory.recommend.bound_minimizers import Optimum, count_for, cover
 from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, quote_option, relation
 from dpfl_theory.recommend.setting import Setting, cite, rounded_up
 from dpfl_theory.statements import get
@@ -289,7 +288,6 @@ def _edge(parts: _Bound, best: float) -> tuple[float, tuple[float, float, int] |
     On a cell [a, b] of eta, theta is no less than that of b, psi_0 than that of a, and the noise's term than that of b.
     """
     D, H = parts.known["D"], parts.known["H"]
-    found: tuple[float, float, int] | None = None
 
     def limit(a: float, b: float) -> float:
         fall, psi, c = parts.fall(b), D**2 + (a * H) ** 2, parts.part("noise", b, 1)
@@ -299,27 +297,17 @@ def _edge(parts: _Bound, best: float) -> tuple[float, tuple[float, float, int] |
         T = max(1.0, math.log(ratio) / fall) if ratio > 0 else 1.0
         return psi * math.exp(-fall * T) + c * T
 
-    def value(eta: float, T: float) -> float:
-        return parts.part("start", eta, T) + parts.part("shifts", eta, T) + parts.part("noise", eta, T)
+    def least(eta: float) -> tuple[float, int]:
+        """The least value for this eta over whole T."""
+        T = parts.best_real_T(eta, 1.0)
+        names = ("start", "shifts", "noise")
+        return min((sum(parts.part(n, eta, t) for n in names), t) for t in (max(1, math.floor(T)), math.ceil(T)))
 
     shortest = min(parts.most, parts.part("noise", parts.most, 1) * parts.most / best)  # noise by itself is best there
-    cells, b = list[tuple[float, float, float]](), parts.most
+    cells, b = list[tuple[float, float]](), parts.most
     while b > shortest:
         a = max(shortest, b / 1.25)
-        cells.append((limit(a, b), a, b))
+        cells.append((a, b))
         b = a
-    heapq.heapify(cells)
-    for _ in range(20_000):
-        if not cells or cells[0][0] >= best * (1 - EXACT):
-            break
-        _, a, b = heapq.heappop(cells)
-        middle = (a + b) / 2
-        T = parts.best_real_T(middle, 1.0)
-        for whole in {max(1, math.floor(T)), math.ceil(T)}:
-            if value(middle, whole) < best:
-                best, found = value(middle, whole), (middle, 1.0, whole)
-        if not a < middle < b:
-            return min(best, limit(a, b)), found
-        for cell in ((a, middle), (middle, b)):
-            heapq.heappush(cells, (limit(*cell), *cell))
-    return min([best, *(cells[0][:1] if cells else ())]), found
+    lower, _, eta = cover(cells, limit, lambda eta: least(eta)[0], lambda a, b: (a + b) / 2, best, EXACT, 20_000)
+    return lower, None if eta is None else (eta, 1.0, least(eta)[1])
