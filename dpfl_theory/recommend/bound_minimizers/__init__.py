@@ -109,7 +109,8 @@ def cover(
     >>> cover([(0.0, 8.0)], below, lambda x: 1 + (x - 3.0) ** 2, half, 9.0)
     (1.0, 1.0, 3.0)
     """
-    heap, point = [(limit(a, b), a, b) for a, b in cells], None
+    heap: list[tuple[float, T, T]] = [(limit(a, b), a, b) for a, b in cells]
+    point: T | None = None
     heapq.heapify(heap)
     while heap and heap[0][0] < best * (1 - exact) and most > 0:
         low, a, b = heapq.heappop(heap)
@@ -119,8 +120,8 @@ def cover(
             return min(best, low), best, point
         if (value := tried(between)) < best:
             best, point = value, between
-        for cell in ((a, between), (between, b)):
-            heapq.heappush(heap, (limit(*cell), *cell))
+        heapq.heappush(heap, (limit(a, between), a, between))
+        heapq.heappush(heap, (limit(between, b), between, b))
         most -= 1
     return min([best, *(heap[0][:1] if heap else ())]), best, point
 
