@@ -22,12 +22,10 @@ from dpfl_theory.recommend.constants_from_data import (
     gap_at_start,
     measures_of,
 )
-from dpfl_theory.recommend.inputs import DataOptions, Document, inputs_of, quote_option
+from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["DataSource", "against_start", "measure"]
-
-CLIENTS = 10
 
 
 class DataSource(DataOptions):

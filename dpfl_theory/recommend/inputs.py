@@ -16,29 +16,9 @@ from dpfl_theory.core.algorithm import Algorithm, Relation, Sampling, View
 from dpfl_theory.core.parameter import KINDS, Meaning, Parameter
 
 __all__ = [
-    *(
-        "CONSTANTS",
-        "PROTECTED",
-        "Budget",
-        "ConstantOptions",
-        "DataOptions",
-        "Document",
-        "Input",
-        "calibration",
-        "constant",
-    ),
-    *(
-        "given",
-        "inputs_of",
-        "of_budget",
-        "options_of",
-        "parameter",
-        "quote_option",
-        "refusals",
-        "relation",
-        "unit_text",
-        "view",
-    ),
+    *("CLIENTS", "CONSTANTS", "PROTECTED", "Budget", "ConstantOptions", "DataOptions", "Document"),
+    *("Input", "calibration", "constant", "given", "inputs_of", "of_budget", "options_of"),
+    *("parameter", "quote_option", "refusals", "relation", "unit_text", "view"),
 ]
 
 Document = dict[str, Any]
@@ -60,6 +40,10 @@ CONSTANTS = {
     "heterogeneity": Meaning("heterogeneity: mean of f_i(w*) - inf f_i", "F"),
 }
 """The constants of a problem that every report lists (keys of `constants_from_data.MEASURES`)."""
+
+
+CLIENTS = 10
+"""The number of clients among whom records without a client are divided, if it is not given."""
 
 
 def quote_option(name: str) -> str:

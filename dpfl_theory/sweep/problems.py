@@ -19,7 +19,7 @@ from dpfl_theory.core.parameter import Meaning, meanings, summary
 from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.recommend.inputs import DataOptions, inputs_of
+from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, inputs_of
 from dpfl_theory.schemas.models import OF_KIND, Count, Model, described_field
 
 __all__ = ["DATA", "build_problem", "fingerprint", "problems"]
@@ -30,7 +30,7 @@ DATA = "data"
 
 def _data() -> type[Model]:
     """The model of the user's own data, or a bundled set: its keys are the options of `DataOptions`."""
-    words = "clients among whom records without a client are divided; 10 without it"
+    words = f"clients among whom records without a client are divided; {CLIENTS} without it"
     fields: dict[str, Any] = {"data": ..., "clients": (Count | None, described_field(words, None))}
     for f in dataclasses.fields(DataOptions):
         one = inputs_of(DataOptions)[f.name]

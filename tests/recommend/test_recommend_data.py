@@ -14,10 +14,10 @@ from scipy.special import expit
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import load
-from dpfl_theory.problems.partition import partition
+from dpfl_theory.problems.partition import PARTITIONS, partition
 from dpfl_theory.recommend import recommend, settings
 from dpfl_theory.recommend.constants_from_data import MEASURES
-from dpfl_theory.recommend.inputs import inputs_of
+from dpfl_theory.recommend.inputs import DataOptions, inputs_of
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-5}
 REST: dict[str, dict[str, Any]] = {
@@ -101,6 +101,10 @@ def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
 def test_every_measure_serves_some_input() -> None:
     served = {one.measured for kind in settings().values() for one in inputs_of(kind).values()}
     assert served - {""} == set(MEASURES)
+
+
+def test_the_partitions_are_those_of_the_problems() -> None:
+    assert inputs_of(DataOptions)["partition"].choices == PARTITIONS
 
 
 @pytest.mark.exhaustive(keep=3)
