@@ -102,7 +102,7 @@ def cover(
     """A lower limit for all points of the cells [a, b], the least value that was tried, and its point.
 
     limit: a lower limit on a cell; tried: the value at a point; middle: a point within a cell, None where the cell has
-    only its ends, whose values are known. best: a value to begin with, whose point is None. Cells are divided until no
+    only its ends, whose values are known. best: the first value, whose point is None. Cells are divided until no
     limit is further than ``exact`` below the best value, at most this number of times.
 
     >>> below, half = lambda a, b: 1 + max(a - 3.0, 3.0 - b, 0.0) ** 2, lambda a, b: (a + b) / 2
