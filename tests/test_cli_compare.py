@@ -212,7 +212,7 @@ def test_constants_alone_are_compared_on_a_problem_that_has_them(capsys: Output)
     assert main([*command, "--lipschitz", "1"]) == 0
     described = json.loads(capsys.readouterr().out)
     assert described["data"]["problem"] == "Huber losses with L = 2 and G = 1, ||w*|| = 3"
-    assert "another one with these constants may do better or worse" in comparison_text(described)
+    assert "another one with these constants may give better or worse results" in comparison_text(described)
     assert {row["protects"] for row in described["algorithms"]} == {"client"}
     assert main([*command, "--unit", "record"]) == 2
     assert "constants have no records" in capsys.readouterr().err

@@ -176,7 +176,7 @@ def test_no_package_defines_what_one_of_its_modules_would_replace() -> None:
 
 def test_functions_with_the_name_of_a_package_stay_functions_when_it_is_imported() -> None:
     code = (
-        "import dpfl_theory.conform, dpfl_theory.recommend.base, dpfl_theory.sweep.table, dpfl_theory as d\n"
+        "import dpfl_theory.conform, dpfl_theory.recommend.inputs, dpfl_theory.sweep.table, dpfl_theory as d\n"
         "from dpfl_theory.recommend import recommend, rules\n"
         "from dpfl_theory.sweep import Table, sweep\n"
         "from dpfl_theory.conform import Conformance, adapters\n"

@@ -13,10 +13,9 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import slope_at_start
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
-from dpfl_theory.recommend.grid import grid, size
 from dpfl_theory.recommend.rule_answers import rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
-from dpfl_theory.recommend.search import Plan, Trial, search
+from dpfl_theory.recommend.search import Plan, Trial, grid, search, size
 from dpfl_theory.recommend.tuned import Budget, tuned
 
 DELTA = 1e-5

@@ -110,13 +110,13 @@ def _file(name: str, arguments: Sequence[str], own: Sequence[str], content: byte
 
 def _data(name: str, content: bytes, folder: Path) -> str:
     """Records from a file, prepared and described as `recommend --data` does."""
-    from dpfl_theory.recommend.data import DataSource, report
+    from dpfl_theory.recommend.data import DataSource
 
     (folder / name).write_bytes(content)
 
     def read() -> None:
         source = DataSource(str(folder / name))
-        report(source, source.problem())
+        source.report(source.problem())
 
     return reader(read)
 

@@ -10,15 +10,13 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
 from dpfl_theory.cli._options import add_options, text_option
+from dpfl_theory.core.parameter import LARGEST
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.runtime.console import option
 
 __all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
-
-LARGEST = 1e300
-"""The largest number that is accepted: computations with larger ones may overflow."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 

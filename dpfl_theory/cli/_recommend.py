@@ -6,7 +6,6 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from dpfl_theory.cli._options import add_options, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
+from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, options_of
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.console import option, print_message
 
@@ -25,12 +25,11 @@ __all__ = [
     "draw_neighbourhoods",
     "kind_of",
     "number",
-    "numbers",
     "parsed",
     "with_inputs",
 ]
 
-METAVARS = {"count": "N", "word": "WORD"}
+METAVARS = {"count": "N", "word": "NAME"}
 APART = (
     "algorithm", "rule", "vacuous", "would_help", "inputs", "certificate", "warnings", "terms", "noise", "unrounded",
     "repaired", "data", "confirmed", "schema",
@@ -39,33 +38,35 @@ APART = (
 
 
 def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add an option for each input of these algorithms, as text, to a command after its first parameter."""
+    """Add an option for each input of the data, of these algorithms and of the budget, as text, to a command after its
+    first parameter."""
     takers: dict[str, list[str]] = {}
-    described: dict[str, Any] = {}
+    described = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
     for kind in known.values():
-        for f in fields(kind):
-            takers.setdefault(f.name, []).append(kind.name)
-            described.setdefault(f.name, f.metadata)
+        for name, one in inputs_of(kind).items():
+            takers.setdefault(name, []).append(kind.name)
+            described.setdefault(name, one)
+    described = {**described, **{n: one for n, one in inputs_of(Budget).items() if n not in described}}
 
     def parameter(name: str) -> inspect.Parameter:
-        said, few = described[name], len(takers[name]) < len(known)
-        metavar = "|".join(said["choices"]) or METAVARS.get(said["kind"], "X")
-        return text_option(name, metavar, said["help"] + (f" [{', '.join(takers[name])}]" if few else ""))
+        one = described[name]
+        help_ = one.text
+        if len(takers.get(name, known)) < len(known):
+            help_ += f" [{', '.join(takers[name])}]"
+        metavar = "|".join(one.choices) or METAVARS.get(one.kind, "X")
+        return text_option(name, metavar, help_)
 
-    return add_options([parameter(name) for name in takers])
+    return add_options([parameter(name) for name in described])
 
 
-def parsed(kind: type[Setting], options: Mapping[str, str | None]) -> dict[str, Any]:
-    """Convert the inputs from text to numbers and words; InputError for one that the algorithm does not take."""
-    described = {f.name: f.metadata for f in fields(kind)}
-    found: dict[str, Any] = {}
-    for name, text in options.items():
-        if text is None:
-            continue
-        if name not in described:
-            raise InputError(f"{kind.name} takes no {option(name)}: it takes {', '.join(map(option, described))}")
-        found[name] = text if described[name]["kind"] == "word" else number(option(name), text, described[name]["kind"])
-    return found
+def parsed(inputs: Mapping[str, Input], options: Mapping[str, str | None]) -> dict[str, Any]:
+    """The given options, those of number inputs as numbers."""
+    numbers = {name for name, one in inputs.items() if one.kind != "word"}
+    return {
+        name: number(option(name), text, inputs[name].kind) if name in numbers else text
+        for name, text in options.items()
+        if text is not None
+    }
 
 
 def number(option: str, text: str, kind: str) -> int | float:
@@ -229,14 +230,6 @@ def draw_neighbourhoods(document: Mapping[str, Any], picture: Path, kind: str) -
 
     write(picture, style.render(neighbourhoods(document["confirmed"]))[kind])
     print_message(f"figure: {picture}")
-
-
-def numbers(options: Mapping[str, str | None]) -> dict[str, Any]:
-    """The inputs as numbers; inputs that no comparison takes stay unchanged, and the comparison refuses them."""
-    from dpfl_theory.recommend.run import KINDS
-
-    there = {name: text for name, text in options.items() if text is not None}
-    return {name: number(option(name), text, KINDS[name]) if name in KINDS else text for name, text in there.items()}
 
 
 def kind_of(picture: Path | None) -> str:

@@ -29,13 +29,13 @@ from dpfl_theory.cli._recommend import (
     draw_neighbourhoods,
     kind_of,
     number,
-    numbers,
     parsed,
     with_inputs,
 )
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
+from dpfl_theory.recommend.inputs import Budget, ConstantOptions, DataOptions, inputs_of, options_of
 from dpfl_theory.runtime.atomic_files import writable
 from dpfl_theory.runtime.console import Progress, as_options, choice, print_message
 from dpfl_theory.runtime.executor import on
@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 KNOWN = settings()
+COMPARED = {**inputs_of(Budget), **inputs_of(ConstantOptions)}
+DATA = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
 _BEST = f"{BEST} (default): the best hyper-parameters in runs with certified noise"
 
 
@@ -59,33 +61,10 @@ def recommend(
             autocompletion=_complete.complete_from(KNOWN),
         ),
     ] = None,
-    data: Annotated[
-        str | None,
-        typer.Option(metavar="NAME|FILE", help="Compute the problem's constants from a bundled data set or a file."),
-    ] = None,
-    ridge: Annotated[str | None, typer.Option(metavar="X", help="Ridge of the data's problem [F/X^2]; 0.")] = None,
-    partition: Annotated[
-        str | None, typer.Option(metavar="iid|shards|similarity", help="Partition of records among clients; iid.")
-    ] = None,
-    features: Annotated[str | None, typer.Option(metavar="N", help="Principal components of the data; all.")] = None,
-    row_norm: Annotated[str | None, typer.Option(metavar="X", help="Scale the data's longest row to this.")] = None,
-    label_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The file's column of labels; label, y or the last.")
-    ] = None,
-    client_column: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The file's column of clients; client, if there is one.")
-    ] = None,
     seed: Annotated[str | None, typer.Option(metavar="N", help="Seed of the runs; 0.")] = None,
     unit: Annotated[
         str | None,
         typer.Option(metavar="client|record|all", help="The unit that compared algorithms protect; all, separately."),
-    ] = None,
-    sampling: Annotated[
-        str | None,
-        typer.Option(
-            metavar="WORD",
-            help="Sampling of a --cohort in the comparison: poisson, fixed or with-replacement; each algorithm's own.",
-        ),
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
@@ -131,19 +110,10 @@ def recommend(
     from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
-    given |= {"sampling": sampling}
+    chosen = {name: given.pop(name) for name in DATA}
+    data, source = chosen["data"], parsed(DATA, chosen)
     target = target_of(output, data)
     picture = None if figure is None else writable(Path(figure), reads=(data,))
-    shape: dict[str, Any] = {
-        name: number(option, text, kind)
-        for name, option, text, kind in (
-            ("ridge", "--ridge", ridge, "nonnegative"),
-            ("features", "--features", features, "count"),
-            ("row_norm", "--row-norm", row_norm, "positive"),
-        )
-        if text is not None
-    }
-    words: dict[str, Any] = {"partition": partition, "label_column": label_column, "client_column": client_column}
     drawn = kind_of(picture)
     reuse = Reuse(fresh=fresh)
     runs: dict[str, Any] = {
@@ -156,7 +126,7 @@ def recommend(
 
         how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
-            document = recommended(algorithm, data=data, **shape, **words, **how, **numbers(given), progress=progress)
+            document = recommended(algorithm, **source, **how, **parsed(COMPARED, given), progress=progress)
         _say_reused(reuse)
         if picture is not None:
             draw_comparison(document, picture, drawn)
@@ -168,7 +138,7 @@ def recommend(
         raise InputError(f"--rule is {rule!r}, which is one algorithm's: name an --algorithm, or take --rule {BEST}")
     if picture is not None and not confirm:
         raise InputError("--figure draws a comparison: omit --algorithm, take --rule best, or also give --confirm")
-    inputs = parsed(get(algorithm), given)
+    inputs = parsed(inputs_of(get(algorithm)), given)
     slow = {
         "measuring the data": data is not None,
         "composing privacy losses": inputs.get("epsilon") is not None,
@@ -181,7 +151,7 @@ def recommend(
         opened(store if confirm else "off") as reuse.store,
         busy("recommend", doing) if doing else contextlib.nullcontext(),
     ):
-        document = recommended(algorithm, rule, data=data, unit=unit, **runs, **words, **shape, **inputs)
+        document = recommended(algorithm, rule, unit=unit, **runs, **source, **inputs)
     _say_reused(reuse)
     if picture is not None:
         draw_neighbourhoods(document, picture, drawn)

@@ -82,9 +82,8 @@ def settings(
 
 
 def _checked(parameter: Parameter, value: Any) -> float | int:
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or not parameter.fits(value):
-        raise InputError(f"{parameter.symbol} is {value!r}: give a number that is {KINDS[parameter.kind]}")
+    if not parameter.fits(value):
+        raise InputError(f"{parameter.symbol} is {value!r}: give {KINDS[parameter.kind]}")
     return int(value) if parameter.kind == "count" else float(value)
 
 

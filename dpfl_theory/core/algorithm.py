@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["Algorithm", "Fault", "PlainGradient", "Reading", "Setting", "fault", "with_number"]
+__all__ = [
+    *("Algorithm", "Fault", "PlainGradient", "Reading", "Relation", "Sampling", "Setting", "View", "fault"),
+    "with_number",
+]
+
+Relation = Literal["zero-out", "replace", "add-remove"]
+"""The neighbouring relations."""
+View = Literal["third-party", "server"]
+"""The observers: of the averages, or of every message."""
+Sampling = Literal["poisson", "fixed", "with-replacement"]
+"""The ways of drawing a cohort."""
 
 NOISE_MULTIPLIER = Parameter(
     "noise_multiplier",

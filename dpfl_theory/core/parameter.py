@@ -5,18 +5,47 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any, get_type_hints
 
-__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Meaning", "Parameter", "Range", "Scale", "meanings", "summary"]
+__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Meaning", "Parameter", "Range", "Scale", "fits", "meanings", "summary"]
 
 KINDS = {
-    "positive": "above 0",
-    "nonnegative": "at least 0",
-    "count": "a whole number above 0",
-    "share": "in (0, 1]",
-    "fraction": "in [0, 1)",
+    "positive": "a positive number",
+    "nonnegative": "a number that is not negative",
+    "count": "a whole number of at least 1",
+    "share": "a number in (0, 1]",
+    "fraction": "a number in [0, 1)",
+    "probability": "a number in (0, 1)",
 }
-"""The kinds of a hyper-parameter, and the values that each may take (`Parameter.fits`)."""
+"""The kinds of a number, and the values that each may take (`fits`)."""
+
+LARGEST = 1e300
+"""The largest number that is accepted: computations with larger ones may overflow."""
+
+
+def fits(value: Any, kind: str) -> bool:
+    """Whether a value is a number of this kind.
+
+    >>> fits(3, "count"), fits(0.5, "count"), fits(0, "nonnegative"), fits(True, "positive"), fits("1", "share")
+    (True, False, True, False, False)
+    """
+    number: Any = value
+    if isinstance(value, bool) or not isinstance(value, Real) or not abs(number) <= LARGEST:
+        return False
+    match kind:
+        case "positive":
+            return bool(number > 0)
+        case "nonnegative":
+            return bool(number >= 0)
+        case "share":
+            return bool(0 < number <= 1)
+        case "fraction":
+            return bool(0 <= number < 1)
+        case "probability":
+            return bool(0 < number < 1)
+        case _:
+            return bool(number >= 1) and float(number).is_integer()
 
 
 @dataclass(frozen=True)
@@ -153,20 +182,10 @@ class Parameter:
         """The inverse of `value`."""
         return value if self.scale is None else value / self.scale.of(run, scales)
 
-    def fits(self, value: float) -> bool:
+    def fits(self, value: Any) -> bool:
         """Whether it may take this value.
 
         >>> Parameter("E", "local steps", kind="count").fits(2.5)
         False
         """
-        match self.kind:
-            case "positive":
-                return value > 0
-            case "nonnegative":
-                return value >= 0
-            case "share":
-                return 0 < value <= 1
-            case "fraction":
-                return 0 <= value < 1
-            case _:
-                return value >= 1 and float(value).is_integer()
+        return fits(value, self.kind)

@@ -12,10 +12,12 @@ import math
 from collections.abc import Callable
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Rule, quote_option
 from dpfl_theory.recommend.bound_minimizers import Optimum
+from dpfl_theory.recommend.inputs import Document, quote_option
 from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.setting import Setting
+
+__all__ = ["apply"]
 
 TIGHT = 1e-7
 """A relative gap up to which a choice is called optimal: the solver's accuracy."""
@@ -23,13 +25,12 @@ FAR = 1e12
 """The largest factor by which a lever is changed, also in the bisection for a change that helps."""
 FINE = 1e-3
 """Relative precision of the bisection for a lever that is not a count."""
-
-
 LARGE = 1e-5
 """The same for a count that is so large that this share of it exceeds one."""
 
 
-def apply(setting: Setting, alone: bool = False) -> Document:
+def apply(setting: Setting, alone: bool) -> Document:
+    """The recommendation; alone: only with the paper's formula of the noise, and without changes that would help."""
     if alone:
         return _least(setting, advised=False)
     return recommended(setting, _least, lambda at: at.answer(at.optimum().choice))
@@ -135,6 +136,3 @@ def _first(promises: Callable[[float], bool], start: float, end: float, whole: b
             middle = min(max(float(round(middle)), min(good, bad) + 1), max(good, bad) - 1)
         good, bad = (middle, bad) if promises(middle) else (good, middle)
     return good
-
-
-RULE = Rule("bound-optimal", "the bound, minimised over all hyper-parameters that are not given", apply, chooses=True)

@@ -16,9 +16,9 @@ import numpy as np
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.error_decomposition import causes, describe_causes
+from dpfl_theory.recommend.inputs import PROTECTED, Document
 from dpfl_theory.recommend.rule_answers import rules as known_rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
 from dpfl_theory.recommend.search import Plan, search, usual
@@ -26,10 +26,7 @@ from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 from dpfl_theory.runtime.executor import run_pieces
 
-__all__ = ["PROTECTED", "SURE", "UNITS", "compare"]
-
-PROTECTED = {"client": "each client's data", "record": "single records"}
-"""The meaning of each unit of privacy."""
+__all__ = ["SURE", "UNITS", "compare"]
 
 UNITS = tuple(PROTECTED)
 
@@ -147,15 +144,33 @@ def _rows(
 ) -> list[dict[str, Any]]:
     """A row for each algorithm, from the store or computed in one or several processes."""
 
+    calls, names = [partial(_row, one, start, seed, plan) for one in chosen], [one.name for one in chosen]
+    slow = [one.protects == "record" for one in chosen]
+    return each(reuse, calls, names, jobs, progress, slow)
+
+
+def each(
+    reuse: Reuse,
+    calls: Sequence[partial[Any]],
+    names: Sequence[str],
+    jobs: int,
+    progress: Callable[[float, str], None] | None,
+    slow: Sequence[bool] = (),
+) -> list[Any]:
+    """The results of calls, from the store or computed in one or several processes, which start with the slow ones.
+
+    progress: called with the finished share, and the name of an unfinished call.
+    """
+
     def run(work: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
         def tell(remaining: Sequence[int]) -> None:
             if progress is not None and remaining:
-                progress(1.0 - len(remaining) / len(work), chosen[numbers[remaining[0]]].name)
+                progress(1.0 - len(remaining) / len(work), names[numbers[remaining[0]]])
 
-        longest = sorted(range(len(work)), key=lambda i: chosen[numbers[i]].protects != "record")  # stable
-        return run_pieces(work, jobs, longest, waiting=tell)
+        order = sorted(range(len(work)), key=lambda i: not slow[numbers[i]]) if slow else None  # stable
+        return run_pieces(work, jobs, order, waiting=tell)
 
-    return reuse.each([partial(_row, one, start, seed, plan) for one in chosen], [one.name for one in chosen], run)
+    return reuse.each(calls, names, run)
 
 
 def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:

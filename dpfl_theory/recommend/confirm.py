@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -12,16 +11,15 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.base import Document, quote_option
+from dpfl_theory.recommend.compare import each
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
-from dpfl_theory.recommend.conversions import RULED, cohort_of, hyperparameters_of
-from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, STEPS, ParameterScan, explored
+from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option
+from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, ParameterScan, explored
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, constants
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, constants, hyperparameters_of
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
-from dpfl_theory.runtime.executor import run_pieces
 
 __all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
 
@@ -108,13 +106,13 @@ def of_rule(
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
     run = hyperparameters_of(name, document, inputs)
     call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
-    found: Document = (reuse or Reuse()).one(call, f"{name} confirmed")
+    found: Document = (reuse or Reuse()).one(call, f"confirmation of {name}")
     return found
 
 
 def _of_problem(name: str) -> set[str]:
     """The inputs that are constants of the problem."""
-    return {f.name for f in fields(get(name)) if f.metadata["measured"] or f.name == "gradient_variance"}
+    return {field for field, one in inputs_of(get(name)).items() if one.measured or field == "gradient_variance"}
 
 
 def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
@@ -125,8 +123,8 @@ def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:
     So one problem gives the constants of another.
     """
     kind = get(name)
-    shape = {f.name: inputs[f.name] for f in fields(Constants) if f.name in inputs}
-    if any(f.metadata["measured"] == "stacked distance" for f in fields(kind)):
+    shape = {field: inputs[field] for field in inputs_of(Constants) if field in inputs}
+    if any(one.measured == "stacked distance" for one in inputs_of(kind).values()):
         shape["distance"] /= math.sqrt(inputs["clients"])
     if (
         "dim" not in shape
@@ -171,18 +169,11 @@ def of_comparison(
     """
     own = [row for row in rows if row["name"] in RULED]
     if not own:
-        names = ", ".join(row["name"] for row in rows)
-        raise InputError(f"there is no bound of {names} to confirm: choose one of {', '.join(RULED)}")
+        listed = ", ".join(row["name"] for row in rows)
+        raise InputError(f"there is no bound of {listed} to confirm: choose one of {', '.join(RULED)}")
     work = [partial(_of_row, row, problem, budget, seed, RATE / len(own)) for row in own]
-
-    def run(pieces: Sequence[Callable[[], Any]], numbers: Sequence[int]) -> Sequence[Any]:
-        def tell(remaining: Sequence[int]) -> None:
-            if progress is not None and remaining:
-                progress(1.0 - len(remaining) / len(pieces), f"confirming {own[numbers[remaining[0]]]['name']}")
-
-        return run_pieces(pieces, jobs, waiting=tell)
-
-    return (reuse or Reuse()).each(work, [f"{row['name']} confirmed" for row in own], run)
+    names = [f"confirmation of {row['name']}" for row in own]
+    return each(reuse or Reuse(), work, names, jobs, progress)
 
 
 def _of_row(row: Document, problem: Problem, budget: Budget, seed: int, rate: float) -> Document:
@@ -231,10 +222,10 @@ def _line_document(line: ParameterScan, z: float, minimum: Mapping[str, float] |
         "trivial": _number(line.trivial),
         "why": None if np.isfinite(line.bound).all() else line.why,
     }
-    return {**described, "sentence": _sentence(described)}
+    return {**described, "sentence": _sentence(described, line.step)}
 
 
-def _sentence(lines: Document) -> str:
+def _sentence(lines: Document, step: bool) -> str:
     """A sentence with the bound's optimum, the measured optimum, and their comparison."""
     name, b = lines["hyperparameter"], lines["bound_least"]
     if lines["interval"] is None:
@@ -252,7 +243,7 @@ def _sentence(lines: Document) -> str:
         higher = low > b
         ends = [x if higher else 1 / x for x in lines["ratio"] or ()]  # an optimum of 0 has no ratio
         times = " to ".join(dict.fromkeys(f"{x:.3g}" for x in sorted(ends))) + " times " * bool(ends)
-        verdict = f": the bound is too {'careful' if higher else 'bold'} there" if name in STEPS else ""
+        verdict = f": the bound is too {'careful' if higher else 'bold'} there" if step else ""
         costs = "" if lines["loss"] is None else f"; there runs end {lines['loss'] - 1:.0%} higher"
         way = "higher" if higher else "lower"
         said = f"{whose} is not the measured one ({measured}), which is {times}{way}{verdict}{costs}."

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -16,7 +16,7 @@ import numpy as np
 
 from dpfl_theory.problems.base import Array, Certificate, Problem
 from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.inputs import CONSTANTS, Document, inputs_of
 from dpfl_theory.recommend.setting import Setting
 
 __all__ = [
@@ -191,18 +191,6 @@ MEASURES: dict[str, Callable[[Any], Measured]] = {
 """The measures for fields of a `Setting`; those of records need a `LinearModel`."""
 
 
-REPORTED = {
-    "largest smoothness": "L, smoothness of every client's objective [F/X^2]",
-    "smoothness": "L of f, the clients' mean [F/X^2]",
-    "strong convexity": "mu, strong convexity of every client's objective [F/X^2]",
-    "lipschitz": "G, bound on every client's gradients [F/X]",
-    "distance": "distance of the minimiser from the start, 0 [X]",
-    "gap": "f(0) - inf f [F]",
-    "heterogeneity": "heterogeneity: mean of f_i(w*) - inf f_i [F]",
-}
-"""The constants that a report lists, with their meaning and unit."""
-
-
 def constants_of(problem: Problem) -> dict[str, Document]:
     """The constants of a problem: the meaning, value and certificate of each, or the reason why it does not exist.
 
@@ -212,11 +200,11 @@ def constants_of(problem: Problem) -> dict[str, Document]:
     (None, 'norm-bound')
     """
     found: dict[str, Document] = {}
-    for name, meaning in REPORTED.items():
+    for name, one in CONSTANTS.items():
         try:
-            found[name] = {"meaning": meaning, **MEASURES[name](problem).describe()}
+            found[name] = {"meaning": one.text, **MEASURES[name](problem).describe()}
         except MissingConstantError as absent:
-            found[name] = {"meaning": meaning, "value": None, "kind": None, "error": None, "text": absent.why}
+            found[name] = {"meaning": one.text, "value": None, "kind": None, "error": None, "text": absent.why}
     return found
 
 
@@ -227,12 +215,11 @@ def measures_of(
     the problem does not have."""
     found: dict[str, Measured] = {}
     absences: dict[str, MissingConstantError] = {}
-    for field in fields(kind):
-        said = field.metadata
-        if said["measured"] and field.name not in given:
+    for name, one in inputs_of(kind).items():
+        if one.measured and name not in given:
             try:
-                found[field.name] = MEASURES[said["measured"]](problem)
+                found[name] = MEASURES[one.measured](problem)
             except MissingConstantError as absent:
-                if not said["optional"]:
-                    absences[field.name] = absent
+                if not one.optional:
+                    absences[name] = absent
     return found, absences

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -11,41 +11,26 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import logistic, softmax
+from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.base import Document, quote_option
 from dpfl_theory.recommend.constants_from_data import (
-    MEASURES,
     MissingConstantError,
     constants_of,
     gap_at_start,
     measures_of,
 )
+from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["DataSource", "against_start", "measure", "report"]
-
-CLIENTS = 10
+__all__ = ["DataSource", "against_start", "measure"]
 
 
-@dataclass(frozen=True)
-class DataSource:
-    """A bundled data set's name or a file, with the options for the problem made from it: logistic regression for two
-    classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
-
-    partition: how records are split among clients, ``iid`` and so on. By default a file's own clients are the clients,
-    and records without a client are split i.i.d. label, client: the file's columns, if they have other names.
-    """
-
-    data: str
-    ridge: float = 0.0
-    partition: str | None = None
-    features: int | None = None
-    row_norm: float | None = None
-    label: str | None = None
-    client: str | None = None
+class DataSource(DataOptions):
+    """Data, and the problem that is made from them. The clients are by default a file's own; other records are split
+    i.i.d."""
 
     @cached_property
     def dataset(self) -> Dataset:
@@ -104,26 +89,33 @@ class DataSource:
             return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
         return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
 
+    def summary(self, problem: LinearModel) -> Document:
+        """The source, the problem, and the numbers of clients and records."""
+        return {
+            "source": str(self.data),
+            "problem": problem.name,
+            "clients": problem.n,
+            "records": len(problem.data.y),
+            "partition": "own" if self.own_clients else self.partition or "iid",
+            "ridge": float(self.ridge),
+        }
 
-def report(source: DataSource, problem: LinearModel) -> Document:
-    """A description of the data: the numbers of clients, records and features, the problem's constants with their
-    certificates, and the parts that are not private."""
-    sizes = np.diff(problem.data.offsets)
-    return {
-        "source": str(source.data),
-        "problem": problem.name,
-        "clients": problem.n,
-        "records": len(problem.data.y),
-        "records_of_a_client": [int(sizes.min()), int(sizes.max())],
-        "features": int(problem.data.x.shape[1]),
-        "constant_features": source.constant,
-        "partition": "own" if source.own_clients else source.partition or "iid",
-        "ridge": source.ridge,
-        "constants": constants_of(problem),
-        "not_private": (
-            "these numbers and the choice of algorithm and hyper-parameters use the data and are not counted in epsilon"
-        ),
-    }
+    def report(self, problem: Problem) -> Document:
+        """A description of the data: the numbers of clients, records and features, the problem's constants with their
+        certificates, and the parts that are not private."""
+        assert isinstance(problem, LinearModel)
+        sizes = np.diff(problem.data.offsets)
+        return {
+            **self.summary(problem),
+            "records_of_a_client": [int(sizes.min()), int(sizes.max())],
+            "features": int(problem.data.x.shape[1]),
+            "constant_features": self.constant,
+            "constants": constants_of(problem),
+            "not_private": (
+                "these numbers and the choice of algorithm and hyper-parameters use the data and are not counted in "
+                "epsilon"
+            ),
+        }
 
 
 def _missing_constants_text(
@@ -137,16 +129,9 @@ def _missing_constants_text(
     """The message for absent constants: the remedy, unless the other ridge that it needs removes another constant."""
     other = replace(source, ridge=0.0 if source.ridge else 1.0).problem(clients)
     remedy, loses = absent.remedy, ""
-    for f in fields(kind):
-        said = f.metadata
-        if not said["measured"] or said["optional"] or known.get(f.name) is not None:
-            continue
-        try:
-            MEASURES[said["measured"]](other)
-        except MissingConstantError:
-            loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {quote_option(f.name)} instead, so "
-            remedy = absent.besides
-            break
+    if lost := [*measures_of(kind, other, [name for name, value in known.items() if value is not None])[1]]:
+        loses = f"{'without' if source.ridge else 'with'} `ridge` it would lack {quote_option(lost[0])} instead, so "
+        remedy = absent.besides
     needed = " and ".join(map(quote_option, names))
     advice = ", or ".join(text for text in (remedy, f"give {needed} yourself") if text)
     return f"{kind.name} needs {needed}, and {absent.why}: {loses}{advice}"
@@ -157,8 +142,7 @@ def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -
 
     Raises InputError for all needed constants that do not exist.
     """
-    described = {f.name: f.metadata for f in fields(kind)}
-    (number,) = (name for name, said in described.items() if said["measured"] == "clients")
+    (number,) = (name for name, one in inputs_of(kind).items() if one.measured == "clients")
     clients = known.get(number)
     if isinstance(clients, float) and clients.is_integer():
         clients = int(clients)
@@ -174,12 +158,7 @@ def measure(kind: type[Setting], source: DataSource, known: Mapping[str, Any]) -
     constants = {name: m.describe() for name, m in found.items()}
     norm = float(np.linalg.norm(problem.gradient(np.zeros(problem.d))))
     return {**known, **{name: m.value for name, m in found.items()}}, {
-        "source": str(source.data),
-        "problem": problem.name,
-        "records": len(problem.data.y),
-        "clients": problem.n,
-        "ridge": float(source.ridge),
-        "partition": "own" if source.own_clients else source.partition or "iid",
+        **source.summary(problem),
         "features": source.features,
         "row_norm": source.row_norm,
         "start": "0",

@@ -7,14 +7,13 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.recommend.inputs import PROTECTED
 from dpfl_theory.validation import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = ["draw", "neighbourhoods"]
-
-_TITLES = {"client": "each client's data", "record": "single records"}
 
 
 def draw(document: Mapping[str, Any]) -> Figure:
@@ -53,7 +52,7 @@ def _panel(ax: Any, document: Mapping[str, Any], unit: str) -> None:
     ax.set_ylim(-0.6, len(rows) - 0.4)
     ax.set_xlabel("suboptimality (ring: without noise; line: the start)")
     budget = document["budget"]
-    ax.set_title(rf"{_TITLES[unit]}, $\varepsilon$ = {budget['epsilon']:g}, $\delta$ = {budget['delta']:g}")
+    ax.set_title(rf"{PROTECTED[unit]}, $\varepsilon$ = {budget['epsilon']:g}, $\delta$ = {budget['delta']:g}")
 
 
 def neighbourhoods(confirmed: Sequence[Mapping[str, Any]]) -> Figure:
@@ -102,7 +101,7 @@ def _neighbourhood(ax: Any, line: Mapping[str, Any]) -> None:
     ends = [low, *([line["recommended"]] if apart[0] < line["recommended"] < apart[1] else []), high]
     ax.set_xticks(ends, [f"{x:.3g}" for x in ends])
     ax.minorticks_off()
-    _logarithmic(ax)
+    style.logarithmic(ax, "y")
     ax.set_xlabel(line["hyperparameter"])
     known = [(v, b) for v, b in zip(line["values"], line["bound"]) if b is not None]
     if known:
@@ -110,15 +109,5 @@ def _neighbourhood(ax: Any, line: Mapping[str, Any]) -> None:
         right.plot(*zip(*known), color=style.BOUND, linewidth=1.2)
         least = [(v, b) for v, b in known if v == line["bound_least"]]
         right.plot(*zip(*least), "s", color=style.BOUND, markersize=4) if least else None
-        _logarithmic(right)
+        style.logarithmic(right, "y")
         right.grid(visible=False)
-
-
-def _logarithmic(ax: Any) -> None:
-    """A logarithmic vertical axis with plain numbers."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    ax.set_yscale("log")
-    ax.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
-    ax.yaxis.set_minor_formatter(NullFormatter())

@@ -12,10 +12,10 @@ from dataclasses import replace
 from functools import partial
 
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.compare import SURE
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
+from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.recommend.search import Plan, search, usual
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, tuned

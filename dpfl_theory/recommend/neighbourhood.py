@@ -20,29 +20,22 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.constants_from_data import gap_at_start
-from dpfl_theory.recommend.conversions import RULED, asks, choice, differing, hyperparameters_of
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, MOST_STEPS
+from dpfl_theory.recommend.rule_runs import RULED, asks, choice, differing, hyperparameters_of, too_long
 from dpfl_theory.recommend.search import Trial, measure
 from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["FACTORS", "RATE", "REPLICATES", "STEPS", "Neighbourhood", "ParameterScan", "explored"]
+__all__ = ["FACTORS", "RATE", "REPLICATES", "Neighbourhood", "ParameterScan", "explored"]
 
 FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
 """The factors for a recommended value."""
 REPLICATES = 64
 RATE = 0.01
 """The probability that the report excludes the true optimum of some line."""
-
-_NOISE = ("sigma", "sigma_of_one_message", "sigma_g")
-_GIVEN = ("s", "warm_start")
-"""Hyper-parameters that cannot be chosen freely."""
-_WHOLE = ("rounds", "iterations", "E", "K", "Q")
-STEPS = ("eta", "beta", "gamma", "eta_l", "eta_g")
-"""Hyper-parameters that are step lengths."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +60,8 @@ class ParameterScan:
     """The values of one hyper-parameter, with the bound (NaN if it has no value) and the suboptimality in every
     replicate (values, replicates).
 
-    trivial: a bound of the left side without any run; why: the reason why the bound has no value at some of them.
+    trivial: a bound of the left side without any run; why: the reason why the bound has no value at some of them; step:
+    whether it is the length of a step.
     """
 
     name: str
@@ -77,6 +71,7 @@ class ParameterScan:
     gaps: Array
     trivial: float
     why: str | None
+    step: bool = False
 
     @property
     def means(self) -> Array:
@@ -126,13 +121,13 @@ def explored(
     """
     if one.name not in RULED:
         raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
-    here = {name: value for name, value in hyperparameters.items() if name not in _NOISE}
-    if why := _too_long(one, here):
+    here = {name: value for name, value in hyperparameters.items() if not name.startswith("sigma")}
+    if why := too_long(one, one.placed(here)):
         raise InputError(f"there is nothing to confirm by runs: {why}")
     said = _statement_at(one, here, known)
     lines, runs = list[ParameterScan](), list[dict[str, float]]()
     for name in here:
-        if name not in _GIVEN and here[name] > 0:
+        if (name in _searched(one) or name == one.kind.rounds) and here[name] > 0:
             found = list(_neighbours(one, here, name, said, known))
             lines.append(_line(one, here, name, found, said.trivial, replicates, seed))
             runs += [run for _, run, _ in found]
@@ -146,14 +141,9 @@ def explored(
     return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
 
 
-def _too_long(one: Tuned, run: Mapping[str, float]) -> str | None:
-    values = one.placed(run)
-    iterations = one.iterations(values)
-    if one.vectors * values["rounds"] > one.budget.rounds * (1 + 1e-9):
-        return f"it needs {one.vectors * values['rounds']:.0f} vectors from a client"
-    if iterations > MOST_ROUNDS or iterations * values.get("local_steps", 1) > MOST_STEPS:
-        return f"it needs {iterations} iterations of {values.get('local_steps', 1):.0f} local steps"
-    return None
+def _searched(one: Tuned) -> dict[str, Parameter]:
+    """The parameters that a search chooses, by symbol."""
+    return {parameter.symbol: parameter for parameter in one.searched.values()}
 
 
 def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _StatementAt:
@@ -201,7 +191,9 @@ def _line(
     if name == one.threshold:
         bound[:] = math.nan
         why = "it is for updates that are not clipped, whatever the threshold"
-    return ParameterScan(name, current[name], np.array([value for value, _, _ in found]), bound, gaps, trivial, why)
+    step = name in _searched(one) and _searched(one)[name].attribute.endswith("step")
+    values = np.array([value for value, _, _ in found])
+    return ParameterScan(name, current[name], values, bound, gaps, trivial, why, step)
 
 
 def _neighbours(
@@ -210,9 +202,10 @@ def _neighbours(
     """The values of a hyper-parameter in ascending order, each with its run and the statement's result for that."""
     tied = bool(said.own) and not differing(said.own, current)
     values = {factor * current[name] for factor in FACTORS} | {current[name]}
-    if name == "p":
+    kind = "count" if name == one.kind.rounds else _searched(one)[name].kind
+    if kind == "share":
         values = {min(value, 1.0) for value in values}
-    if name in _WHOLE:
+    if kind == "count":
         values = {max(1, round(value)) for value in values}
     for value in sorted(values):
         run = {**current, name: value}
@@ -220,5 +213,5 @@ def _neighbours(
         if tied and there.own and not differing({name: value}, there.own):
             run |= there.own
             there = _statement_at(one, run, known)
-        if not _too_long(one, run):
+        if not too_long(one, one.placed(run)):
             yield value, run, there

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document
+from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.recommend.setting import Setting
 
 __all__ = ["recommended"]

@@ -2,21 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.recommend.base import Document, Recommendation, quote_option
-from dpfl_theory.recommend.rule_answers import by_rule, rules
+from dpfl_theory.notebook import Tabular
+from dpfl_theory.recommend.inputs import DataOptions, Document, options_of, quote_option
+from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.rule_answers import applied, rules
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from dpfl_theory.recommend.search import Plan
     from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["BEST", "recommend"]
+__all__ = ["BEST", "Recommendation", "recommend"]
 
 BEST = "best"
 """The rule without a formula: the best result of runs."""
+
+
+class Recommendation(Document, Tabular):
+    """The result of `dpfl_theory.recommend`: plain data that a notebook shows as a table.
+
+    >>> Recommendation(eta=1.0, p=0.1, bound=8.0, terms={"optimisation": 8.0}).records()
+    [{'eta': 1.0, 'p': 0.1, 'bound': 8.0}]
+    """
+
+    def records(self) -> list[dict[str, Any]]:
+        """A row for each compared algorithm; for a rule, one row with its hyper-parameters and its bound."""
+        if "algorithms" not in self:
+            return [{name: value for name, value in self.items() if isinstance(value, (int, float, str))}]
+        best = set(self["recommended_by_unit"].values())
+        return [
+            {
+                "algorithm": row["name"],
+                "protects": row["protects"],
+                "recommended": row["name"] in best,
+                "suboptimality": row["suboptimality"]["mean"],
+                "error": row["suboptimality"]["error"],
+                **row["hyperparameters"],
+            }
+            for row in self["algorithms"]
+        ]
+
+    def plot(self) -> Figure:
+        """The comparison of the algorithms, or the neighbourhood that ``confirm`` ran. Raises ValueError for a rule's
+        recommendation that was not confirmed."""
+        from dpfl_theory.recommend import figure
+
+        if "algorithms" in self:
+            return figure.draw(self)
+        if "confirmed" not in self:
+            raise ValueError("a rule's recommendation has no runs to plot: call recommend(..., confirm=True)")
+        return figure.neighbourhoods(self["confirmed"])
 
 
 def recommend(
@@ -111,7 +151,7 @@ def recommend(
     if data is None and shape:
         many = f"{' and '.join(map(quote_option, shape))} {'is' if len(shape) == 1 else 'are'}"
         wrong.append(f"{many} for a problem that is made from data: give `data` too")
-    source = {name.removesuffix("_column"): value for name, value in shape.items()}
+    source = {field: shape[name] for name, field in options_of(DataOptions).items() if name in shape}
     if rule == BEST:
         from dpfl_theory.recommend.data import DataSource
         from dpfl_theory.recommend.run import best
@@ -125,7 +165,7 @@ def recommend(
         raise InputError(f"`rule` is {rule!r}, which needs one algorithm: name an `algorithm`, or take `rule=best`")
     if unit is not None:
         raise InputError(f"`unit` is for `rule=best`: leave it out, the unit of {algorithm} is fixed")
-    found = by_rule(algorithm, rule, inputs, data, source, wrong)
+    found = _by_rule(algorithm, rule, inputs, data, source, wrong)
     if confirm:
         from dpfl_theory.recommend.confirm import of_rule, stands_for
         from dpfl_theory.recommend.data import DataSource
@@ -136,3 +176,23 @@ def recommend(
         )
         found["confirmed"] = [of_rule(found, problem, seed=seed, reuse=reuse)]
     return Recommendation(found)
+
+
+def _by_rule(
+    algorithm: str, rule: str, inputs: Mapping[str, Any], data: str | None, source: Document, wrong: Sequence[str]
+) -> Document:
+    """A rule's document; source: the other fields of `DataOptions`; wrong: other errors of the call."""
+    kind, free = get(algorithm), rules()[rule].chooses
+    for name in inputs:
+        if name not in kind.names():
+            known = ", ".join(map(quote_option, kind.names()))
+            raise InputError(f"{algorithm} takes no {quote_option(name)}: it takes {known}")
+    if faults := [*wrong, *kind.faults(inputs, free=free, measured=data is not None or bool(source))]:
+        raise InputError("; and ".join(faults))
+    if data is None:
+        return applied(rule, kind(**inputs))
+    from dpfl_theory.recommend.data import DataSource, against_start, measure
+
+    inputs, reported = measure(kind, DataSource(data, **source), inputs)
+    found = applied(rule, kind(**inputs))
+    return {**found, **against_start(found, reported), "data": reported}

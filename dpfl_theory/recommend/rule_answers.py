@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, Rule, finite
-from dpfl_theory.recommend.papers import get
+from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["applied", "by_rule", "rules"]
+__all__ = ["Rule", "applied", "rules"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its name, a sentence that describes it, and the function from inputs to the recommendation.
+
+    chooses: whether it chooses those hyper-parameters that are not given as inputs.
+    """
+
+    name: str
+    text: str
+    apply: Callable[[Setting, bool], Document]
+    chooses: bool = False
 
 
 @cache
@@ -24,11 +37,25 @@ def rules() -> dict[str, Rule]:
     from dpfl_theory.recommend import bound_optimal
     from dpfl_theory.recommend.noise import recommended
 
-    def printed(setting: Setting, alone: bool = False) -> Document:
+    def printed(setting: Setting, alone: bool) -> Document:
         return setting.printed() if alone else recommended(setting, lambda at: at.printed())
 
-    text = "the papers' own formulas (dp-scaffold: repaired)"
-    return {rule.name: rule for rule in (bound_optimal.RULE, Rule("printed", text, printed))}
+    least = "the bound, minimised over all hyper-parameters that are not given"
+    known = (
+        Rule("bound-optimal", least, bound_optimal.apply, chooses=True),
+        Rule("printed", "the papers' own formulas (dp-scaffold: repaired)", printed),
+    )
+    return {rule.name: rule for rule in known}
+
+
+def finite(document: Document, where: str = "") -> Document:
+    """The document. Raises InputError, with the name, for a number in it that is not finite."""
+    for name, value in document.items():
+        if isinstance(value, dict):
+            finite(value, f"{where}{name} ")
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise InputError(f"{where}{name} is beyond double precision for these inputs: give less extreme ones")
+    return document
 
 
 def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
@@ -44,40 +71,3 @@ def applied(rule: str, setting: Setting, alone: bool = False) -> Document:
         beyond = f"the formulas of {setting.name} are beyond double precision for these inputs: give less extreme ones"
         raise InputError(beyond) from error
     return finite({"algorithm": setting.name, "rule": rule, **document, "inputs": setting.inputs()})
-
-
-def by_rule(
-    algorithm: str,
-    rule: str,
-    inputs: Mapping[str, Any],
-    data: str | None = None,
-    shape: Mapping[str, Any] | None = None,
-    wrong: Sequence[str] = (),
-) -> Document:
-    """A rule's document (`dpfl_theory.recommend`).
-
-    Args:
-        algorithm: one of `settings`; rule: one of `rules`; inputs: the fields of the algorithm's `Setting`.
-        data, shape: a data set's name or a file, and the other fields of `dpfl_theory.recommend.data.DataSource`.
-        wrong: other errors of the call, to be reported together with those of the inputs.
-
-    >>> known = {"clients": 10, "dim": 5, "smoothness": 1.0, "smoothness_max": 1.0, "gap": 3.0, "residual": 0.5}
-    >>> found = by_rule("dp-norm-ec", "printed", {**known, "alpha": 0.1, "epsilon": 1.0, "delta": 1e-5})
-    >>> found["rule"], found["noise"]["epsilon"]["high"] <= 1.0
-    ('printed', True)
-    """
-    kind, free = get(algorithm), rules()[rule].chooses
-    own = kind.names()
-    for name in inputs:
-        if name not in own:
-            raise InputError(f"{algorithm} takes no input {name!r}: it takes {', '.join(own)}")
-    measured = data is not None or bool(shape)
-    if faults := [*wrong, *kind.faults(inputs, free=free, measured=measured)]:
-        raise InputError("; and ".join(faults))
-    if data is None:
-        return applied(rule, kind(**inputs))
-    from dpfl_theory.recommend.data import DataSource, against_start, measure
-
-    inputs, reported = measure(kind, DataSource(data, **(shape or {})), inputs)
-    found = applied(rule, kind(**inputs))
-    return {**found, **against_start(found, reported), "data": reported}

@@ -9,37 +9,29 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.base import Problem
-from dpfl_theory.problems.linear_model import LinearModel
-from dpfl_theory.recommend.base import Document, fits, quote_option, refusals
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
-from dpfl_theory.recommend.conversions import RULED
-from dpfl_theory.recommend.data import DataSource, report
+from dpfl_theory.recommend.data import DataSource
+from dpfl_theory.recommend.inputs import (
+    Budget,
+    ConstantOptions,
+    Document,
+    Input,
+    inputs_of,
+    quote_option,
+    refusals,
+)
 from dpfl_theory.recommend.minimum_budget import changes
+from dpfl_theory.recommend.rule_runs import RULED
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.recommend.synthetic_problem import Constants
-from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["KINDS", "WORDS", "best"]
+__all__ = ["best"]
 
-_BUDGET = {"epsilon": "positive", "delta": "probability"}
-_MAY = {"rounds": "count", "cohort": "positive", "clients": "count"}
-_CONSTANTS = {"clients": "count", "dim": "count", "smoothness": "positive", "distance": "positive"}
-_MORE_CONSTANTS = {"strong_convexity": "nonnegative", "lipschitz": "positive", "heterogeneity": "nonnegative"}
-
-WORDS: Mapping[str, tuple[str, ...]] = {
-    "relation": ("zero-out", "replace", "add-remove"),
-    "view": ("third-party", "server"),
-    "sampling": ("full", "poisson", "fixed", "with-replacement"),
-}
-"""Inputs that are words."""
-
-KINDS: Mapping[str, str] = _BUDGET | _MAY | _CONSTANTS | _MORE_CONSTANTS
-"""Every input, with its required kind (`dpfl_theory.recommend.base.NEEDS`)."""
-
-ROUNDS = 500
+BUDGET, CONSTANTS = inputs_of(Budget), inputs_of(ConstantOptions)
+"""The inputs, those of the constants in place of data."""
 
 
 def best(
@@ -61,9 +53,8 @@ def best(
 
     Args:
         algorithm: the only one that is run; by default all private ones.
-        inputs: epsilon and delta; rounds, the vectors that a client may send (500), and cohort, the clients in a round;
-            relation, view and sampling (`dpfl_theory.recommend.tuned.Budget`); without data the constants of
-            `Constants`, with them the number of clients, where the data do not name them.
+        inputs: those of the `Budget`; without data the constants of `Constants`, with them the number of clients, where
+            the data do not name them.
         source: the data.
         unit, seed, jobs, plan, progress, reuse: as in `compare`.
         wrong: errors of other inputs, to be reported together with those of these. confirm: whether to test if bounds
@@ -103,8 +94,7 @@ def best(
     n = problem.n
     if given.get("cohort", n) > n:
         raise InputError(f"`cohort` is {given['cohort']:g}: there are {n} clients; give at most that")
-    asked = {name: given[name] for name in ("cohort", *WORDS) if name in given}
-    budget = Budget(given["epsilon"], given["delta"], int(given.get("rounds", ROUNDS)), **asked)
+    budget = Budget(**_plain(BUDGET, given))
     only = () if algorithm is None else (algorithm,)
     how: Document = {"seed": seed, "jobs": jobs, "progress": progress, "reuse": reuse}
     found = compare(problem, budget, algorithms=only, unit=unit, plan=plan, **how)
@@ -116,26 +106,16 @@ def best(
     more: Document = {}
     if confirm:
         more["confirmed"] = of_comparison(found["algorithms"], problem, budget, **how)
-    return {
-        "data": _report(on, problem),
-        **found,
-        "would_help_by_unit": helps,
-        **more,
-    }
+    return {"data": on.report(problem), **found, "would_help_by_unit": helps, **more}
 
 
-def _report(on: DataSource | Constants, problem: Problem) -> Document:
-    if isinstance(on, Constants):
-        return on.report(problem)
-    assert isinstance(problem, LinearModel)
-    return report(on, problem)
+def _plain(inputs: Mapping[str, Input], given: Mapping[str, Any]) -> dict[str, Any]:
+    """The given ones of these inputs, as Python's own numbers."""
+    return {name: one.plain(given[name]) for name, one in inputs.items() if name in given}
 
 
-def _constants(known: Mapping[str, Any]) -> Constants:
-    kinds = _CONSTANTS | _MORE_CONSTANTS
-    return Constants(
-        **{name: int(known[name]) if kinds[name] == "count" else known[name] for name in kinds if name in known}
-    )
+def _constants(given: Mapping[str, Any]) -> Constants:
+    return Constants(**_plain(CONSTANTS, given))
 
 
 def _runs(algorithm: str | None) -> str:
@@ -148,35 +128,36 @@ def _by_rule(algorithm: str | None) -> str:
 
 def _missing(known: Mapping[str, Any], source: DataSource | None, algorithm: str | None) -> Iterator[str]:
     """One sentence for all missing inputs."""
-    budget = [quote_option(name) for name in _BUDGET if name not in known]
-    if source is not None or set(known) & {*_CONSTANTS, *_MORE_CONSTANTS}:
-        missing = [*budget, *(quote_option(name) for name in _CONSTANTS if source is None and name not in known)]
-        if missing:
+    budget, constants = (
+        [quote_option(name) for name, one in of.items() if not one.optional and name not in known]
+        for of in (BUDGET, CONSTANTS)
+    )
+    if source is not None or set(known) & {*CONSTANTS}:
+        if missing := budget + (constants if source is None else []):
             yield f"{_runs(algorithm)}: give {' and '.join(missing)} too"
         return
     wanted = " and ".join(["`data`", *budget])
-    constants = ", ".join(map(quote_option, _CONSTANTS))
-    yield f"{_runs(algorithm)} on data: give {wanted} (or constants: {constants}), or {_by_rule(algorithm)}"
+    yield f"{_runs(algorithm)} on data: give {wanted} (or constants: {', '.join(constants)}), or {_by_rule(algorithm)}"
 
 
 def _wrong(given: Mapping[str, Any], source: DataSource | None, algorithm: str | None, unit: str) -> Iterator[str]:
     """A sentence for inputs that are not applicable, and one for each value that is out of range."""
-    constants = _CONSTANTS | _MORE_CONSTANTS
-    known = _BUDGET | _MAY | (constants if source is None else {})
-    measured = [quote_option(name) for name in given if name in constants and name not in known]
-    strange = [quote_option(name) for name in given if name not in KINDS and name not in WORDS]
+    known = BUDGET | (CONSTANTS if source is None else {"clients": CONSTANTS["clients"]})
+    measured = [quote_option(name) for name in given if name in CONSTANTS and name not in known]
+    strange = [quote_option(name) for name in given if name not in BUDGET and name not in CONSTANTS]
     if measured:
         yield f"the data have their own {', '.join(measured)}: leave out one or the other"
     if strange:
         only = f"{', '.join(strange)} can only be given to a paper's rule"
         yield f"{only}: {_by_rule(algorithm)}, or leave these inputs out"
-    for name in (*(name for name in WORDS if name in given), *(name for name in given if name in known)):
-        yield from refusals(name, given[name], KINDS.get(name, "word"), WORDS.get(name, ()))
-    there = [name for name in constants if name in given]
-    if source is None and {*_CONSTANTS} <= {*there} and all(fits(given[name], constants[name]) for name in there):
+    for name in given:
+        if name in known:
+            yield from refusals(name, given[name], known[name])
+    sound = {name for name, one in known.items() if name in given and not [*refusals(name, given[name], one)]}
+    needed = {name for name, one in CONSTANTS.items() if name in given or not one.optional}
+    if source is None and needed <= sound:
         yield from _constants(given).contradictions(int(given["clients"]))
     if source is None and unit == "record":
         yield "`unit` is 'record', and constants have no records: give `data`, or leave `unit` out"
-    size, clients = given.get("cohort"), given.get("clients")
-    if fits(size, "positive") and fits(clients, "count") and float(size or 0) > float(clients or 0):
-        yield f"`cohort` is {size:g}: there are {clients:g} clients; give at most that"
+    if {"cohort", "clients"} <= sound and given["cohort"] > given["clients"]:
+        yield f"`cohort` is {given['cohort']:g}: there are {given['clients']:g} clients; give at most that"

@@ -2,7 +2,8 @@
 
 Many points are run at once, with one replicate for each draw of the noise. A generation of points is drawn with its own
 seed around the best ones so far (the cross-entropy method). It includes their mean and the minimum of a quadratic that
-fits them (`dpfl_theory.recommend.surface`). The best few are run again with more replicates. The chosen one is run once
+fits the logarithms of their values: single runs scatter, and all good points together locate the minimum better than
+the luckiest of them. The best few are run again with more replicates. The chosen one is run once
 more, so that the reported result is independent of the choice.
 """
 
@@ -11,16 +12,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
+from scipy.optimize import minimize
 
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.recommend.surface import least_of_quadratic
-from dpfl_theory.recommend.tuned.base import Tuned
+from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.simulation import simulate
 
-__all__ = ["Plan", "Trial", "confirmed", "measure", "search", "usual"]
+__all__ = ["Plan", "Trial", "confirmed", "grid", "least_of_quadratic", "measure", "search", "size", "usual"]
 
 _MOST_REPLICATES = 1024
 _MOST_BYTES = 2**30
@@ -139,6 +141,55 @@ def _together(tuned: Tuned, chosen: Sequence[dict[str, float]], replicates: int)
             yield group[a : a + most]
 
 
+_SHARE = 4
+"""The best fourth of the points is fitted, but at least this multiple of the number of coefficients:"""
+_EACH = 3
+_REACH = 2.0
+"""The number of standard deviations of these points within which the quadratic is trusted."""
+
+
+def least_of_quadratic(tried: Sequence[tuple[float, Array]]) -> Array | None:
+    """The minimum in [0, 1)^k of the quadratic that fits the logarithm of the lowest values, near the best of them;
+    None if there are too few points.
+
+    tried: pairs of a value and its point (k,); values that are not positive and finite are omitted.
+
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.random((60, 2))
+    >>> found = least_of_quadratic([(math.exp(4 * float(np.sum((p - 0.3) ** 2))), p) for p in points])
+    >>> bool(np.allclose(found, 0.3))
+    True
+    """
+    positive = sorted(((value, point) for value, point in tried if 0.0 < value < math.inf), key=lambda t: t[0])
+    if not positive:
+        return None
+    axes = len(positive[0][1])
+    pairs = [(i, j) for i in range(axes) for j in range(i, axes)]
+    coefficients = 1 + axes + len(pairs)
+    kept = positive[: max(_EACH * coefficients, len(positive) // _SHARE)]
+    if len(kept) < _EACH * coefficients:
+        return None
+    points, values = np.array([p for _, p in kept]), np.log([value for value, _ in kept])
+    centre = points[: max(4, len(points) // 8)].mean(axis=0)
+    x, weight = points - centre, np.linspace(1.0, 0.3, len(points))
+    columns = np.column_stack([np.ones(len(x)), x, *(x[:, i] * x[:, j] for i, j in pairs)])
+    found = np.linalg.lstsq(columns * weight[:, None], values * weight, rcond=None)[0]
+    slope, bend = found[1 : 1 + axes], np.zeros((axes, axes))
+    for (i, j), c in zip(pairs, found[1 + axes :]):
+        bend[i, j] += c
+        bend[j, i] += c
+    reach = _REACH * points.std(axis=0)
+    low = np.maximum(-reach, np.maximum(points.min(axis=0), 0.0) - centre)
+    high = np.minimum(reach, np.minimum(points.max(axis=0), 1.0 - 1e-9) - centre)
+    ends = [
+        minimize(
+            lambda v: slope @ v + 0.5 * v @ bend @ v, start, jac=lambda v: slope + bend @ v, bounds=list(zip(low, high))
+        )
+        for start in (np.zeros(axes), np.clip(x[0], low, high))
+    ]
+    return np.asarray(centre + min(ends, key=lambda end: float(end.fun)).x)
+
+
 def search(tuned: Tuned, seed: int, plan: Plan | None = None, starts: Sequence[dict[str, float]] = ()) -> Trial:
     """The best choice found, with its results in `Plan.last` fresh replicates.
 
@@ -186,3 +237,36 @@ def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, pl
         seen = sorted(measure(tuned, finalists, replicates, seed + look), key=lambda f: f.mean)
         finalists = [f.values for f in seen[:kept]]
     return measure(tuned, finalists, plan.last, seed + 103)[0]
+
+
+def _coordinates(tuned: Tuned, count: int) -> list[list[float]]:
+    """The coordinates of each axis: all of its values, or ``count`` evenly spaced ones with both ends."""
+    return [
+        list(np.linspace(0.0, 1.0, count))
+        if axis.between
+        else [(k + 0.5) / len(axis.values) for k in range(len(axis.values))]
+        for axis in tuned.axes
+    ]
+
+
+def size(tuned: Tuned, count: int) -> int:
+    """The number of combinations, with ``count`` values on each continuous axis."""
+    return math.prod(map(len, _coordinates(tuned, count)))
+
+
+def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> Trial:
+    """The best combination, found and measured as `dpfl_theory.recommend.search` does: `Plan.replicates` runs of each,
+    more runs of the best, and fresh runs of the chosen one.
+
+    >>> from dpfl_theory.problems import make
+    >>> from dpfl_theory.recommend.tuned import Budget, tuned
+    >>> problem = make("logistic-synthetic", clients=4, dimension=2, records=10)
+    >>> one = tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=4))
+    >>> size(one, 3), grid(one, 0, 3, Plan(finalists=2, second=4, best=1, third=8, last=8)).mean < 1.0
+    (108, True)
+    """
+    plan = plan or Plan()
+    points = [np.array(point) for point in product(*_coordinates(tuned, count))]
+    results = measure(tuned, [tuned.values(p) for p in points], plan.replicates, seed + 1)
+    ranked = sorted(zip([f.mean for f in results], range(len(points))), key=lambda t: t)
+    return confirmed(tuned, [(mean, points[i]) for mean, i in ranked], seed, plan)

@@ -9,26 +9,30 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.core.algorithm import Setting as Place
 from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.inverse import value
 from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
-from dpfl_theory.recommend.base import Document, quote_option, refusals
-from dpfl_theory.recommend.evaluate import cite, failures, terms
-from dpfl_theory.recommend.inputs import unit_text
+from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option, refusals, unit_text
 from dpfl_theory.statements import get
 from dpfl_theory.statements.runs import completed, run_symbols
+from dpfl_theory.statements.summary import summary
 
 if TYPE_CHECKING:
     from dpfl_theory.core import Expected, Statement
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["Setting", "bounded"]
+__all__ = ["Setting", "bounded", "cite", "rounded_up", "terms"]
+
+NEARLY = 1e-12
+"""A count within this relative distance of a whole number is that number: inputs such as 0.1 are not exact."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,15 +86,12 @@ class Setting(ABC):
             cls.name, cls.title = cls.described.name, cls.described.title
 
     def __post_init__(self) -> None:
-        given = {f.name: getattr(self, f.name) for f in fields(self)}
+        given = self.inputs()
         if wrong := self.faults(given, free=True) or list(self.contradictions()):
             raise InputError("; and ".join(wrong))
-        for f in fields(self):
-            value = given[f.name]
-            if value is not None and f.metadata["kind"] == "count":
-                object.__setattr__(self, f.name, int(value))
-            elif value is not None and type(value) not in (int, float, str):  # NumPy's numbers become Python's
-                object.__setattr__(self, f.name, float(value))
+        for name, one in inputs_of(type(self)).items():
+            if name in given:
+                object.__setattr__(self, name, one.plain(given[name]))
 
     # Inputs.
 
@@ -101,9 +102,9 @@ class Setting(ABC):
         free, measured: whether inputs that a rule may choose, and those that data give, may be missing.
         """
         found = cls._missing(known, free, measured)
-        for f in fields(cls):
-            if (value := known.get(f.name)) is not None:
-                found += refusals(f.name, value, f.metadata["kind"], f.metadata["choices"])
+        for name, one in inputs_of(cls).items():
+            if known.get(name) is not None:
+                found += refusals(name, known[name], one)
         if cls.paper_noise_only and known.get("calibration") == "accountant":
             found.append(
                 f"`calibration` is 'accountant': {cls.source} computes {cls.paper_noise_only} from the paper's own "
@@ -114,18 +115,14 @@ class Setting(ABC):
     @classmethod
     def names(cls) -> tuple[str, ...]:
         """The names of the inputs."""
-        return tuple(f.name for f in fields(cls))
+        return tuple(inputs_of(cls))
 
     @classmethod
     def _missing(cls, known: Mapping[str, Any], free: bool, measured: bool) -> list[str]:
         found = [
-            f"{quote_option(f.name)}: give the {f.metadata['help']}"
-            for f in fields(cls)
-            if known.get(f.name) is None
-            and f.default is None
-            and not f.metadata["optional"]
-            and not (free and f.metadata["free"])
-            and not (measured and f.metadata["measured"])
+            f"{quote_option(name)}: give the {one.text}"
+            for name, one in inputs_of(cls).items()
+            if known.get(name) is None and not (one.optional or (free and one.free) or (measured and one.measured))
         ]
         found += cls.undecided(known)
         return [f"{cls.name} needs {'; '.join(found)}"] if found else []
@@ -149,8 +146,8 @@ class Setting(ABC):
 
     def not_above(self, name: str, other: str, remedy: str) -> Iterator[str]:
         """The contradiction that an input exceeds another one, which is its limit."""
-        value, most = getattr(self, name), getattr(self, other)
-        if value is not None and value > most:
+        given, most = getattr(self, name), getattr(self, other)
+        if given is not None and given > most:
             yield self.refused(name, f"it exceeds `{other}={most!r}`", remedy)
 
     # The noise.
@@ -212,8 +209,8 @@ class Setting(ABC):
 
     def symbols(self) -> dict[str, float]:
         """The values of the paper's symbols that the inputs give."""
-        given = {f.metadata["symbol"]: getattr(self, f.name) for f in fields(self) if f.metadata["symbol"]}
-        return {name: value for name, value in given.items() if value is not None}
+        known = inputs_of(type(self))
+        return {known[name].symbol: number for name, number in self.inputs().items() if known[name].symbol}
 
     def theorem(self, choice: Document) -> Statement:
         """The statement that bounds a choice."""
@@ -341,6 +338,54 @@ class Setting(ABC):
                 "cohort": max(1, round(size)) if self.described.sampling() == "fixed" else size,
             }
         return replace(self, **changes)
+
+
+@cache
+def _right_side(statement: Statement) -> dict[str, Any]:
+    assert statement.sides is not None
+    return dict(sides_of(statement).rhs)
+
+
+def terms(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
+    """The named terms of the right side at these values."""
+    return {name: value(statement, term, values) for name, term in _right_side(statement).items()}
+
+
+def rounded_up(number: float) -> int:
+    """A count that is prescribed as a real number, rounded up to a whole number of at least 1.
+
+    >>> rounded_up(2.1), rounded_up(2.0000000000000004), rounded_up(-3.5)
+    (3, 2, 1)
+    """
+    if not math.isfinite(number):
+        raise OverflowError("a count is not finite")
+    return max(1, math.ceil(number - NEARLY * abs(number)))
+
+
+def failures(statement: Statement, values: Mapping[str, Any]) -> list[str]:
+    """One sentence for each hypothesis that these values do not meet. Hypotheses on the problem are assumed: no
+    problem is available here."""
+    found = ((a.text, a.test(None, values)) for a in statement.hypotheses)
+    return [f"the hypothesis '{text}' of {statement.id} is not met: {why}" for text, why in found if why is not None]
+
+
+def cite(role: str, statement: Statement, values: Mapping[str, Any] | None = None) -> Document:
+    """The catalogue's record of a statement: its verdict, the source of its formula, its erratum or remark, and the
+    hypotheses that fail here."""
+    found = summary(statement)
+    said: Document = {
+        "role": role,
+        "id": statement.id,
+        "where": statement.source.where,
+        "verdict": statement.expected,
+        "provenance": statement.provenance,
+        "reading": found["reading"],
+        "erratum": found["erratum"],
+        "remark": found["remark"],
+    }
+    if values is not None:
+        said["failures"] = failures(statement, values)
+    return said
 
 
 def bounded(theorem: Statement) -> Expected:

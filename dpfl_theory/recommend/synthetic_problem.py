@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -16,8 +16,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.quadratic import Quadratic, from_matrices
-from dpfl_theory.recommend.base import Document
 from dpfl_theory.recommend.constants_from_data import constants_of
+from dpfl_theory.recommend.inputs import ConstantOptions, Document
 
 __all__ = ["Constants"]
 
@@ -25,34 +25,19 @@ _FLATTEST = 1e-3
 """mu/L of the quadratics if no strong convexity is given."""
 
 
-@dataclass(frozen=True)
-class Constants:
+class Constants(ConstantOptions):
     r"""Constants in place of data, and the problem that has them, on which runs start at 0.
 
     Without a Lipschitz constant, these are quadratics :math:`f_i(w) = (w - c_i)^T Q (w - c_i)/2`, Q diagonal with
     eigenvalues from mu (L/1000 where it is not given) to L; with one, Huber losses along the axes, :math:`f_i(w) =
     (1/d) \sum_j \mathrm{huber}_t(\sqrt{dL} (w - c_i)_j)`, :math:`t = G/\sqrt{L}`, which are not strongly convex.
-
-    Args:
-        clients, dim: n and d, at least 1.
-        smoothness, strong_convexity: L and mu of every f_i [F/X^2].
-        distance: ||w*|| [X].
-        lipschitz: G of every f_i [F/X].
-        heterogeneity: mean of f_i(w*) - min f_i [F], from centres that are spread around w*.
+    Heterogeneity comes from centres that are spread around w*.
 
     >>> known = Constants(clients=4, dim=3, smoothness=2.0, distance=5.0, strong_convexity=0.5, heterogeneity=0.3)
     >>> c = known.problem().constants
     >>> [round(float(x), 9) for x in (c.L_max, c.mu_min, np.linalg.norm(c.w_star), c.delta_i_star.mean())]
     [2.0, 0.5, 5.0, 0.3]
     """
-
-    clients: int
-    dim: int
-    smoothness: float
-    distance: float
-    strong_convexity: float = 0.0
-    lipschitz: float | None = None
-    heterogeneity: float = 0.0
 
     @property
     def width(self) -> int:

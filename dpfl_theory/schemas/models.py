@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from dpfl_theory.core.parameter import LARGEST
+
 __all__ = [
+    "OF_KIND",
     "Count",
     "GivenWarning",
     "Model",
@@ -24,10 +28,21 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The JSON Schema that pydantic writes."""
 
 Count = Annotated[int, Field(ge=1)]
-Positive = Annotated[float, Field(gt=0, le=1e300)]
-NonNegative = Annotated[float, Field(ge=0, le=1e300)]
+Positive = Annotated[float, Field(gt=0, le=LARGEST)]
+NonNegative = Annotated[float, Field(ge=0, le=LARGEST)]
 Probability = Annotated[float, Field(gt=0, lt=1)]
 Share = Annotated[float, Field(gt=0, le=1)]
+
+
+OF_KIND: Mapping[str, Any] = {
+    "positive": Positive,
+    "nonnegative": NonNegative,
+    "count": Count,
+    "share": Share,
+    "fraction": Annotated[float, Field(ge=0, lt=1)],
+    "probability": Probability,
+}
+"""The types of the kinds of a number (`dpfl_theory.core.parameter.KINDS`)."""
 
 
 class Model(BaseModel):

@@ -190,5 +190,5 @@ def check_values(run: Description) -> None:
             positive_steps(name, value)
         elif p.kind == "nonnegative":
             positive(name, value, zero=True)
-        elif not all(isinstance(v, (int, float)) and p.fits(v) for v in np.atleast_1d(value).tolist()):
-            raise InputError(f"{name} is {value!r}: it must lie {KINDS[p.kind]}")
+        elif not all(map(p.fits, np.atleast_1d(value).tolist())):
+            raise InputError(f"{name} is {value!r}: give {KINDS[p.kind]}")

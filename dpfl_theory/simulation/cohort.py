@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
+from dpfl_theory.core.algorithm import Sampling
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.streams import COHORT
 from dpfl_theory.simulation.base import Context
@@ -15,7 +16,7 @@ from dpfl_theory.simulation.hyperparameters import to_json
 
 __all__ = ["SCHEMES", "Cohort"]
 
-SCHEMES = ("poisson", "fixed", "with-replacement", "full")
+SCHEMES = (*get_args(Sampling), "full")
 
 
 @dataclass(frozen=True)

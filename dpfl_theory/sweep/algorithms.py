@@ -12,21 +12,22 @@ from pydantic import create_model
 
 from dpfl_theory import algorithms as _algorithms
 from dpfl_theory.algorithms.user_files import from_handle, handle
-from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.core.algorithm import Algorithm, Relation, Sampling, View
 from dpfl_theory.core.parameter import Meaning, Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
-from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
-from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, Probability, Share, described_field
+from dpfl_theory.recommend.inputs import Budget, inputs_of
+from dpfl_theory.recommend.tuned import Tuned, tuned
+from dpfl_theory.schemas.models import OF_KIND, Model, Positive, Probability, described_field
 from dpfl_theory.simulation import Cohort, Simulation
 
 __all__ = ["Certified", "Hyper", "Privacy", "algorithms"]
 
 Symbols = Mapping[str, float]
 """Hyper-parameters by symbol."""
-TYPES: Mapping[str, Any] = {"positive": Positive, "nonnegative": NonNegative, "count": Count, "share": Share}
+_BUDGET = inputs_of(Budget)
 
 
 def algorithms() -> dict[str, type[Hyper]]:
@@ -45,12 +46,8 @@ class Privacy(Model):
         "noise is the smallest certified for this epsilon; none without it", None
     )
     delta: Probability = described_field("delta of the certified epsilon", 1e-5)
-    relation: Literal["zero-out", "replace", "add-remove"] | None = described_field(
-        "neighbouring relation; zero-out for clients and replace for records without it", None
-    )
-    view: Literal["third-party", "server"] = described_field(
-        "the observer: sees the averages, or every message", "third-party"
-    )
+    relation: Relation | None = described_field(_BUDGET["relation"].text, None)
+    view: View = described_field(_BUDGET["view"].text, "third-party")
 
 
 @dataclass(frozen=True)
@@ -162,10 +159,8 @@ class _Private(Hyper):
 class _Sampled(Hyper):
     """An algorithm that may sample the clients of a round."""
 
-    cohort: Positive | None = described_field("clients in a round on average; all without it", None)
-    sampling: Literal["poisson", "fixed", "with-replacement"] | None = described_field(
-        "sampling scheme of the clients; by default the algorithm's own", None
-    )
+    cohort: Positive | None = described_field(_BUDGET["cohort"].text, None)
+    sampling: Sampling | None = described_field(_BUDGET["sampling"].text, None)
 
 
 @lru_cache(maxsize=64)
@@ -191,14 +186,14 @@ def _as_plain(parameters: Symbols) -> dict[str, float]:
 
 def _field(parameter: Parameter) -> tuple[Any, Any]:
     """The key of a parameter, with its meaning as metadata."""
-    values, default, without = TYPES[parameter.kind] | None, None, ""
+    values, default, without = OF_KIND[parameter.kind] | None, None, ""
     if parameter.default is None:
         without = "; from privacy.epsilon, else none"
     elif parameter.scale is not None:
         times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
         without = f"; {times}{parameter.scale.text} without it"
     else:
-        values = TYPES[parameter.kind]
+        values = OF_KIND[parameter.kind]
         default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
     meaning = Meaning(f"{parameter.meaning}{without}", parameter.unit)
     return Annotated[values, meaning], described_field(f"{parameter.text}{without}", default)

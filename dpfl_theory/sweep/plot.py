@@ -115,11 +115,4 @@ def _scale(ax: Any, axis: str, values: Sequence[float], scales: Sequence[str]) -
     if f"log{axis}" in scales and min(values) <= 0.0:
         raise InputError(f"log{axis} needs positive numbers, but one is {min(values):g}: leave log{axis} out")
     if f"log{axis}" in scales or (wide and f"lin{axis}" not in scales):
-        from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-        ax.set(**{f"{axis}scale": "log"})
-        own = ax.xaxis if axis == "x" else ax.yaxis
-        if max(values) < 1e3 * min(values):  # for larger ranges powers of ten suffice
-            own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-        own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-        own.set_minor_formatter(NullFormatter())
+        style.logarithmic(ax, axis, fine=max(values) < 1e3 * min(values))  # for larger ranges powers of ten suffice

@@ -5,6 +5,7 @@ The keys of a family's table are its constructor's parameters, with their declar
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import inspect
 from collections.abc import Callable, Mapping
@@ -18,29 +19,25 @@ from dpfl_theory.core.parameter import Meaning, meanings, summary
 from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.schemas.models import Count, Model, NonNegative, Positive, described_field
+from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, inputs_of
+from dpfl_theory.schemas.models import OF_KIND, Count, Model, described_field
 
-__all__ = ["DATA", "Data", "build_problem", "fingerprint", "problems"]
+__all__ = ["DATA", "build_problem", "fingerprint", "problems"]
 
 DATA = "data"
 """The name of a problem that is made from data."""
 
 
-class Data(Model):
-    """The user's own data, or a bundled set: logistic regression for two classes, softmax regression for more."""
-
-    data: str = described_field("a CSV, Parquet, NPZ, LIBSVM or IDX file, or a bundled set's name")
-    clients: Count | None = described_field(
-        "clients among whom records without a client are divided; 10 without it", None
-    )
-    ridge: NonNegative = described_field("ridge [F/X^2]", 0.0)
-    partition: Literal["iid", "shards", "similarity"] | None = described_field(
-        "partition of the records among clients; by default the file's clients", None
-    )
-    features: Count | None = described_field("principal components; all without it", None)
-    row_norm: Positive | None = described_field("largest norm of a record", None)
-    label: str | None = described_field("the column of labels", None)
-    client: str | None = described_field("the column of clients", None)
+def _data() -> type[Model]:
+    """The model of the user's own data, or a bundled set: its keys are the options of `DataOptions`."""
+    words = f"clients among whom records without a client are divided; {CLIENTS} without it"
+    fields: dict[str, Any] = {"data": ..., "clients": (Count | None, described_field(words, None))}
+    for f in dataclasses.fields(DataOptions):
+        one = inputs_of(DataOptions)[f.name]
+        type_ = (Literal[one.choices] if one.choices else str) if one.kind == "word" else OF_KIND[one.kind]
+        default = ... if f.default is dataclasses.MISSING else f.default
+        fields[f.name] = (type_ | None if default is None else type_, described_field(one.text, default))
+    return create_model("Data", __base__=Model, __doc__=summary(DataOptions), **fields)
 
 
 @cache
@@ -50,7 +47,7 @@ def problems() -> dict[str, type[Model]]:
     >>> problems()["quadratic"].model_fields["dimension"].default
     5
     """
-    return {DATA: Data, **{name: _model(name, constructor) for name, constructor in families().items()}}
+    return {DATA: _data(), **{name: _model(name, constructor) for name, constructor in families().items()}}
 
 
 def _model(name: str, constructor: Callable[..., Problem]) -> type[Model]:

@@ -119,6 +119,18 @@ def band(axes: Axes, x: Any, low: Any, high: Any, colour: str) -> None:
     axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0, zorder=0.5)
 
 
+def logarithmic(axes: Axes, axis: str, fine: bool = True) -> None:
+    """Make the axis ``x`` or ``y`` logarithmic, with plain numbers; fine: with ticks between powers of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set(**{f"{axis}scale": "log"})
+    own = axes.xaxis if axis == "x" else axes.yaxis
+    if fine:
+        own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    own.set_minor_formatter(NullFormatter())
+
+
 def _without_crowds(drawn: Figure) -> None:
     """Remove the minor ticks of axes that have too many of them."""
     from matplotlib.ticker import NullLocator

@@ -95,7 +95,7 @@ def test_an_algorithm_concerns_the_statements_that_run_it() -> None:
         "cli/check.py",
         "report/build.py",
         "report/page.css",
-        "recommend/base.py",
+        "recommend/inputs.py",
     ],
 )
 def test_what_no_verdict_rests_on_concerns_nothing(name: str) -> None:

@@ -48,7 +48,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ([SCAFFOLD, "--as", "scafold"], "did you mean 'scaffold'"),
         ([SCAFFOLD, "--as", "dp-clip21"], "asks for 'eta_l', which is not a parameter of dp-clip21"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l"], "is not a parameter with a number"),
-        ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "a number that is above 0"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "give a positive number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown parameter of scaffold"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "1e3"], "give a whole number"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "500"], "from 3 to 100"),

@@ -18,7 +18,7 @@ from dpfl_theory.problems import files
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.preparation import prepared
 from dpfl_theory.problems.sparse import lengths
-from dpfl_theory.recommend.data import DataSource, report
+from dpfl_theory.recommend.data import DataSource
 
 TABLE = "x1,x2,label,client\n1,2,yes,berlin\n3,4,no,paris\n5,9,yes,berlin\n1,2,no,paris\n"
 
@@ -202,7 +202,7 @@ def test_a_column_that_never_varies_loses_nothing_and_is_told(tmp_path: Path) ->
     source = DataSource(str(tmp_path / "same.csv"))
     assert source.constant == ["x2"]
     assert not source.dataset.x[:, 1].any()
-    reported = report(source, source.problem(4))
+    reported = source.report(source.problem(4))
     assert reported["constant_features"] == ["x2"]
     assert DataSource("breast-cancer").constant == []
     assert len(DataSource("digits").constant) == 3

@@ -16,7 +16,9 @@ from recommend.cases import INPUTS, formulas
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting, get, noise, recommend
 from dpfl_theory.recommend.bound_minimizers import SHARE as SHARED
-from dpfl_theory.recommend.bound_minimizers import fedavg, fedavg_record, geometric, scaffnew, scaffold, two_sided
+from dpfl_theory.recommend.bound_minimizers import geometric
+from dpfl_theory.recommend.inputs import inputs_of
+from dpfl_theory.recommend.papers import das2022, hou2023, noble2022, noble2022_scaffold, zhang2021
 
 DUAL = geometric._dual_value
 SEED = 20_261_123
@@ -331,9 +333,9 @@ def test_no_choice_that_is_tried_beats_it(case: str) -> None:
 
 
 PLANTED = {
-    "too few iterations": ("dp-scaffnew", scaffnew, "_whole", lambda parts: {50}),
-    "not moving is forgotten": ("dp-scaffnew, nothing is promised", scaffnew, "_not_moving", lambda parts: math.inf),
-    "K only rounded up, and further": ("dp-fedavg", fedavg, "_next", lambda real: [math.ceil(real) + 40]),
+    "too few iterations": ("dp-scaffnew", hou2023, "_whole", lambda parts: {50}),
+    "not moving is forgotten": ("dp-scaffnew, nothing is promised", hou2023, "_not_moving", lambda parts: math.inf),
+    "K only rounded up, and further": ("dp-fedavg", das2022, "_next", lambda real: [math.ceil(real) + 40]),
     "a certificate that is too large": (
         "dp-fedavg, all free",
         geometric,
@@ -342,23 +344,28 @@ PLANTED = {
     ),
     "a few more rounds than the best": (
         "dp-scaffold, more rounds than are good",
-        scaffold,
+        noble2022_scaffold,
         "_strong",
         lambda bounds, K: (9000, sum(bounds.noise_and_start(9000, K)), sum(bounds.noise_and_start(9000, K))),
     ),
     "a local step beyond its limit": (
         "dp-fedavg-two-sided",
-        two_sided,
+        zhang2021,
         "_limit",
-        lambda known: two_sided._program({**known, "Q": 4.0, "T": 2000.0}).without_rising("reach"),
+        lambda known: zhang2021._program({**known, "Q": 4.0, "T": 2000.0}).without_rising("reach"),
     ),
     "many local steps where one is hidden": (
         "dp-fedavg-record, all free and certified",
-        fedavg_record,
+        noble2022,
         "_local_steps",
         lambda bounds, trivial, hidden: (8, bounds.best(8, False)[2], ""),
     ),
-    "all rounds that are allowed": ("dp-scaffold, convex", scaffold, "first_increase", lambda of, low, most: int(most)),
+    "all rounds that are allowed": (
+        "dp-scaffold, convex",
+        noble2022_scaffold,
+        "first_increase",
+        lambda of, low, most: int(most),
+    ),
 }
 
 
@@ -492,9 +499,7 @@ def test_an_expectation_that_is_not_known_beforehand_leaves_no_bound() -> None:
 @pytest.mark.exhaustive
 @every
 def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
-    from dataclasses import fields
-
-    free = [f.name for f in fields(get(algorithm)) if f.metadata["free"]]
+    free = [name for name, one in inputs_of(get(algorithm)).items() if one.free]
     found = recommend(algorithm, "bound-optimal", **without(algorithm, *free))
     assert all(found[name] is not None for name in free)
     if free:
@@ -504,15 +509,13 @@ def test_what_is_chosen_need_not_be_given(algorithm: str) -> None:
 
 @every
 def test_all_missing_inputs_are_named_at_once(algorithm: str) -> None:
-    from dataclasses import fields
-
     kind = get(algorithm)
     with pytest.raises(InputError) as caught:
         recommend(algorithm, "printed")
-    needed = [f for f in fields(kind) if not f.metadata["optional"] and f.default is None]
+    needed = {name: one for name, one in inputs_of(kind).items() if not one.optional}
     assert len(needed) >= 7
-    for f in needed:
-        assert f"`{f.name}`: give the {f.metadata['help']}" in str(caught.value)
+    for name, one in needed.items():
+        assert f"`{name}`: give the {one.text}" in str(caught.value)
 
 
 def test_contradictions_are_named_together() -> None:
@@ -528,7 +531,7 @@ def test_contradictions_are_named_together() -> None:
             "printed",
             **without("dp-scaffnew", "constant", clip=-1.0, view="third-party", calibration="x"),
         )
-    assert "takes no input 'view'" in str(caught.value)
+    assert "takes no `view`" in str(caught.value)
     with pytest.raises(InputError) as caught:
         recommend("dp-scaffnew", "printed", **without("dp-scaffnew", "constant", clip=-1.0))
     for text in ("needs `constant`", "`clip` is -1.0"):

@@ -15,8 +15,7 @@ from dpfl_theory.problems import make
 from dpfl_theory.recommend import search as search_module
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.search import Plan, Trial, measure, search
-from dpfl_theory.recommend.tuned import Axis, Budget, Tuned, tuned
-from dpfl_theory.recommend.tuned.base import rounds_up_to
+from dpfl_theory.recommend.tuned import Axis, Budget, Tuned, rounds_up_to, tuned
 
 PROBLEM = make("logistic-synthetic", clients=8, dimension=3, records=40, seed=2)
 BUDGET = Budget(3.0, 1e-5, rounds=64)

@@ -15,10 +15,9 @@ from dpfl_theory.problems import make
 from dpfl_theory.recommend import neighbourhood, recommend
 from dpfl_theory.recommend.confirm import confirm, of_comparison, stands_for
 from dpfl_theory.recommend.constants_from_data import measures_of
-from dpfl_theory.recommend.conversions import RULED
 from dpfl_theory.recommend.neighbourhood import ParameterScan
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import constants, ruled
+from dpfl_theory.recommend.rule_runs import RULED, constants, ruled
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.simulation import simulate
 

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.recommend.bound_minimizers import geometric
-from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program
-from dpfl_theory.recommend.bound_minimizers.hypotheses import inequalities
+from dpfl_theory.recommend.bound_minimizers.geometric import Monomial, Program, inequalities
 from dpfl_theory.statements import get
 
 
@@ -149,7 +148,7 @@ def test_another_formula_or_hypothesis_makes_another_program() -> None:
     """Nothing is typed twice: a statement with another constant gives another program, and another answer."""
     from dpfl_theory.core import Hypothesis, Sides
     from dpfl_theory.core.formula import sides_of
-    from dpfl_theory.recommend.bound_minimizers.fedavg import _rows
+    from dpfl_theory.recommend.papers.das2022 import _rows
 
     theorem = get("das2022.theorem4a")
     printed = _rows(theorem, frozenset())

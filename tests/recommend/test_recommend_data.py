@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,10 @@ from scipy.special import expit
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import load
-from dpfl_theory.problems.partition import partition
+from dpfl_theory.problems.partition import PARTITIONS, partition
 from dpfl_theory.recommend import recommend, settings
 from dpfl_theory.recommend.constants_from_data import MEASURES
+from dpfl_theory.recommend.inputs import DataOptions, inputs_of
 
 BUDGET = {"epsilon": 8.0, "delta": 1e-5}
 REST: dict[str, dict[str, Any]] = {
@@ -87,7 +87,7 @@ def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
     given = REST[algorithm]
     found = recommend(algorithm, "printed", **DATA, **given)
     truth = plain(given.get("ridge", 0.0))
-    measured = {f.name: f.metadata["measured"] for f in fields(settings()[algorithm]) if f.metadata["measured"]}
+    measured = {name: one.measured for name, one in inputs_of(settings()[algorithm]).items() if one.measured}
     compared = 0
     for name, measure in measured.items():
         if name in found["data"]["constants"] and measure in truth:
@@ -99,8 +99,12 @@ def test_the_constants_are_those_of_a_plain_computation(algorithm: str) -> None:
 
 
 def test_every_measure_serves_some_input() -> None:
-    served = {f.metadata["measured"] for kind in settings().values() for f in fields(kind)}
+    served = {one.measured for kind in settings().values() for one in inputs_of(kind).values()}
     assert served - {""} == set(MEASURES)
+
+
+def test_the_partitions_are_those_of_the_problems() -> None:
+    assert inputs_of(DataOptions)["partition"].choices == PARTITIONS
 
 
 @pytest.mark.exhaustive(keep=3)

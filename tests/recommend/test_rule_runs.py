@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 from short_forms import scaffold, two_sided
 
+from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.privacy import account, calibrate
 from dpfl_theory.privacy import get as mechanism
 from dpfl_theory.problems import make
 from dpfl_theory.recommend import rule_runs as module
-from dpfl_theory.recommend.conversions import asks
-from dpfl_theory.recommend.evaluate import prescribed
 from dpfl_theory.recommend.rule_answers import rules
-from dpfl_theory.recommend.rule_runs import RULED, reached, ruled, starts
+from dpfl_theory.recommend.rule_runs import RULED, asks, reached, ruled, starts
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.simulation import Cohort, RecordGradient, simulate
 from dpfl_theory.simulation.base import Algorithm

@@ -450,7 +450,7 @@ def test_values_are_checked(message: str) -> None:
 
 def test_values_of_scaffnew_and_cohorts_are_checked() -> None:
     problem = PROBLEMS["quadratic"]
-    with pytest.raises(InputError, match=r"the probability of a communication is 1.5: it must lie in \(0, 1\]"):
+    with pytest.raises(InputError, match=r"the probability of a communication is 1.5: give a number in \(0, 1\]"):
         run_of(get("scaffnew")(eta=0.1, p=1.5), problem)
     with pytest.raises(InputError, match="one number for all replicates"):
         run_of(get("scaffnew")(eta=0.1, p=EACH), problem)

@@ -76,8 +76,8 @@ WRONG: list[tuple[Any, str]] = [
         lambda: with_momentum(Scaffold),
         "scaffold keeps a state in addition to the server's vector: give an algorithm without one",
     ),
-    (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: it must lie in [0, 1)"),
-    (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: it must lie in [0, 1)"),
+    (lambda: fedavg(0.1, momentum=-0.5), "the server momentum is -0.5: give a number in [0, 1)"),
+    (lambda: fedavg(0.1, momentum=1.0), "the server momentum is 1.0: give a number in [0, 1)"),
     (lambda: Simulation(DPNormSGD(gamma=-0.1, alpha=0.0, sigma=0.0)), f"the step is -0.1: {POSITIVE}"),
     (
         lambda: Simulation(DPNormSGD(gamma=0.1, alpha=0.0, sigma=[0.0, -2.0])),

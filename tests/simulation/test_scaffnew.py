@@ -168,10 +168,10 @@ def test_the_description_is_plain_data() -> None:
     ("arguments", "sentence"),
     [
         ({"eta": 0.0}, "the step is 0: a finite positive number is needed"),
-        ({"p": 0.0}, "the probability of a communication is 0.0: it must lie in (0, 1]"),
-        ({"p": 1.5}, "the probability of a communication is 1.5: it must lie in (0, 1]"),
-        ({"p": float("nan")}, "the probability of a communication is nan: it must lie in (0, 1]"),
-        ({"p": "0.5"}, "the probability of a communication is '0.5': it must lie in (0, 1]"),
+        ({"p": 0.0}, "the probability of a communication is 0.0: give a number in (0, 1]"),
+        ({"p": 1.5}, "the probability of a communication is 1.5: give a number in (0, 1]"),
+        ({"p": float("nan")}, "the probability of a communication is nan: give a number in (0, 1]"),
+        ({"p": "0.5"}, "the probability of a communication is '0.5': give a number in (0, 1]"),
         (
             {"p": [0.5, 0.5]},
             "the probability of a communication is [0.5, 0.5]: one number for all replicates and rounds is needed",

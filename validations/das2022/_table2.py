@@ -11,6 +11,7 @@ import numpy as np
 
 from dpfl_theory.algorithms.averaging import with_momentum
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
+from dpfl_theory.core.inverse import prescribed
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
@@ -19,7 +20,6 @@ from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import label_shards
 from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.softmax import from_data
-from dpfl_theory.recommend.evaluate import prescribed
 from dpfl_theory.simulation import Cohort, Run, Schedule, simulate
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.metrics import accuracy

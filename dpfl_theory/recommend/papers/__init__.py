@@ -17,10 +17,15 @@ def settings() -> dict[str, type[Setting]]:
     >>> "dp-norm-ec" in settings()
     True
     """
-    from dpfl_theory.recommend.papers import das2022, hou2023, noble2022, shulgin2025, zhang2021
+    from dpfl_theory.recommend.papers.das2022 import Das2022, Das2022Normalised
+    from dpfl_theory.recommend.papers.hou2023 import Hou2023
+    from dpfl_theory.recommend.papers.noble2022 import Noble2022FedAvg
+    from dpfl_theory.recommend.papers.noble2022_scaffold import Noble2022Scaffold
+    from dpfl_theory.recommend.papers.shulgin2025 import Shulgin2025
+    from dpfl_theory.recommend.papers.zhang2021 import Zhang2021
 
-    papers = (das2022, hou2023, noble2022, shulgin2025, zhang2021)
-    return {kind.name: kind for kind in sorted((k for p in papers for k in p.SETTINGS), key=lambda kind: kind.name)}
+    known = (Das2022, Noble2022FedAvg, Zhang2021, Shulgin2025, Das2022Normalised, Hou2023, Noble2022Scaffold)
+    return {kind.name: kind for kind in known}
 
 
 def get(name: str) -> type[Setting]:

@@ -1,24 +1,37 @@
-"""noble2022's two algorithms for M users with R records each: noise at every local step, and the repaired Theorems C.1
-and C.2 for steps and bound.
+r"""noble2022's algorithms for M users with R records each, with noise at every local step, and DP-FedAvg with its
+repaired Theorem C.2 for steps and bound.
 
 The strongly convex case of Theorem C.2 is left out: no threshold meets its hypothesis that clipping never acts, since
 Gaussian noise takes the iterates anywhere and gradients of strongly convex objectives have no bound.
+
+The least bound is over T and K, with the prescribed steps. The variance of a local step is :math:`V = V_0 + c(K)^2 T K
+\log(2Tl/\delta)`, where the certified noise may have one factor c at K = 1 and another for all other K. The noise's
+term is a multiple of :math:`\sqrt{V/(TK)}`, which first falls and then rises in T. All other terms fall with T.
+Otherwise only :math:`V_0/K` depends on K, and it falls: the best K is one local step, or as many as are allowed.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar, Self
 
-from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
-from dpfl_theory.recommend.base import Document, quote_option
-from dpfl_theory.recommend.bound_minimizers import Optimum, scaffold
-from dpfl_theory.recommend.bound_minimizers.fedavg_record import minimize
-from dpfl_theory.recommend.evaluate import cite, prescribed
-from dpfl_theory.recommend.inputs import calibration, constant, given, of_budget, parameter, view
-from dpfl_theory.recommend.setting import Setting
+from dpfl_theory.algorithms.record_level import RecordLevelFedAvg
+from dpfl_theory.core.inverse import prescribed
+from dpfl_theory.recommend.bound_minimizers import ENOUGH, SHARE, Optimum, count_for, least_of, near_limit
+from dpfl_theory.recommend.inputs import (
+    Document,
+    calibration,
+    constant,
+    given,
+    of_budget,
+    parameter,
+    quote_option,
+    view,
+)
+from dpfl_theory.recommend.setting import Setting, cite, terms
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
 
@@ -26,9 +39,9 @@ if TYPE_CHECKING:
     from dpfl_theory.core import Statement
     from dpfl_theory.privacy import Mechanism
 
-__all__ = ["SETTINGS", "Noble2022FedAvg", "Noble2022Scaffold"]
+__all__ = ["BY_NOISE", "Noble2022", "Noble2022FedAvg"]
 
-_BY_NOISE = "Sigma, computed from sigma_g, is a symbol of {}: its bound is that of this noise"
+BY_NOISE = "Sigma, computed from sigma_g, is a symbol of {}: its bound is that of this noise"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,12 +61,12 @@ class Noble2022(Setting):
     dim: int = parameter("dimension d", "count", measured="dimension")
     smoothness: float = given(SYMBOLS["nu"], "largest smoothness")
     distance: float = given(SYMBOLS["D0"], "distance", kind="positive")
-    clip: float = parameter(RecordLevelFedAvg.threshold.text, "positive", symbol=RecordLevelFedAvg.threshold.symbol)
+    clip: float = parameter(RecordLevelFedAvg.threshold.text, symbol=RecordLevelFedAvg.threshold.symbol)
     gradient_variance: float = parameter(
-        "variance of one record's gradient (varsigma^2) [F^2/X^2]", "nonnegative", measured="gradient variance"
+        "variance of one record's gradient (varsigma^2)", "nonnegative", unit="F^2/X^2", measured="gradient variance"
     )
     local_steps: int | None = given(SYMBOLS["K"], free=True)
-    rounds: int | None = given(SYMBOLS["T"], free=True, more=", without those that warm up control variates")
+    rounds: int | None = given(SYMBOLS["T"], free=True, remark=", without those that warm up control variates")
     epsilon: float = of_budget("epsilon")
     delta: float = of_budget("delta")
     calibration: str = calibration()
@@ -193,10 +206,10 @@ class Noble2022FedAvg(Noble2022):
     source = "noble2022 Theorem C.2, repaired"
     bounding: ClassVar[str] = "noble2022.theoremC.2.convex.repaired"
     bounds: ClassVar[str] = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} [F]"
-    speaks_of_noise: ClassVar[str] = _BY_NOISE.format("Theorem C.2")
+    speaks_of_noise: ClassVar[str] = BY_NOISE.format("Theorem C.2")
 
     dissimilarity: float = given(SYMBOLS["G"], "largest dissimilarity")
-    dissimilarity_factor: float | None = given(SYMBOLS["B"], optional=True, more=", 1 by default")
+    dissimilarity_factor: float | None = given(SYMBOLS["B"], optional=True, remark=", 1 by default")
 
     def contradictions(self) -> Iterator[str]:
         yield from super().contradictions()
@@ -226,112 +239,66 @@ class Noble2022FedAvg(Noble2022):
         if unmet := self.unmet(anything):
             return Optimum(anything, unmet=tuple(unmet))
         hidden = self.summed(1) > 1
-        return minimize(self.theorem({}), self.values, self.rounds, self.local_steps, self.trivial()[0], hidden)
+        return _minimize(self.theorem({}), self.values, self.rounds, self.local_steps, self.trivial()[0], hidden)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Noble2022Scaffold(Noble2022):
-    r"""DP-SCAFFOLD-warm for M users with R records each; strongly convex if ``strong_convexity`` is given, else convex.
+EXACT, ROUGH = 1e-6, 1e-3
+"""Relative distance of the lower limit from the least bound: for the answer, and for the search of K."""
 
-    The step sizes depend on the noise, which is chosen first. The bound is for the mean of :math:`x^0, ...,
-    x^{T-1}` with weights ``weight_ratio`` :math:`^{-t} = (1 - \mu K \eta_l \eta_g/2)^{-t}`, which are equal if convex.
 
-    >>> setting = Noble2022Scaffold(users=100, records=4000, user_rate=0.25, record_rate=0.2, dim=10, smoothness=1.0,
-    ...                      distance=3.0, clip=1.0, gradient_variance=0.0, local_steps=10, rounds=500, epsilon=0.5,
-    ...                      delta=1e-6)
-    >>> found = setting.printed()
-    >>> found["eta_g"], found["weight_ratio"], found["certificate"]["applies"]
-    (5.0, 1.0, True)
+class _Bounds:
+    """The bound at given T and K; at: the values of all symbols there."""
+
+    def __init__(self, theorem: Statement, at: Callable[[int, int], Mapping[str, float]], rounds: int | None) -> None:
+        self.theorem, self.at, self.most = theorem, at, rounds or ENOUGH
+        self.best = cache(self._best)
+
+    def _best(self, K: int, quiet: bool, exact: float = EXACT) -> tuple[int, float, float]:
+        """The best T, the bound there and a lower limit; quiet: without V_0, as K grows; exact: as in `least_of`."""
+        silent = {"varsigma": 0.0} if quiet else {}
+
+        @cache
+        def noise_and_rest(T: int) -> tuple[float, float]:
+            found = terms(self.theorem, {**self.at(T, K), **silent})
+            noise = found.pop("noise")
+            return noise, math.fsum(found.values())
+
+        return least_of(lambda T: noise_and_rest(T)[0], noise_and_rest, 1, self.most, exact)
+
+
+def _local_steps(bounds: _Bounds, trivial: float, hidden: bool) -> tuple[int, float, str]:
+    """K where it is free, a lower limit for all K, and the reason."""
+    _, limit, lower = bounds.best(2, True)
+    more, enough = 2, near_limit(limit, trivial)
+    if bounds.at(1, 1)["varsigma"] > 0:
+        more = max(2, count_for(lambda K: bounds.best(max(2, K), False, ROUGH)[1] > enough))
+    one = bounds.best(1, False)
+    if one[1] <= bounds.best(more, False)[1]:
+        why = "more local steps do not have a smaller bound"
+        if hidden:
+            why += ", since the noise of all users hides only single ones"
+        return 1, min(one[2], lower), why
+    how = f"the bounds fall with K >= 2 towards {lower:.6g}; K is the least with a bound at most {SHARE:.0%} above that"
+    return more, min(one[2], lower), how
+
+
+def _minimize(
+    theorem: Statement,
+    at: Callable[[int, int], Mapping[str, float]],
+    rounds: int | None,
+    local_steps: int | None,
+    trivial: float,
+    hidden: bool,
+) -> Optimum:
+    """The rounds and local steps with the least bound.
+
+    at: the values of the symbols at T and K. rounds: the largest T. hidden: whether the noise of all users hides a
+    single local step.
     """
-
-    described = DPScaffold
-    source = "noble2022 Theorem C.1, repaired"
-    bounding: ClassVar[str] = "noble2022.theoremC.1.convex.repaired"
-    bounds: ClassVar[str] = "E F(xbar) - F(x*), xbar the mean of x^0, ..., x^{T-1} with weights weight_ratio^(-t) [F]"
-    choices: ClassVar[Mapping[str, str]] = {"eta_g": "eta_g", "eta_l": "eta_l", **Noble2022.choices}
-    shown: ClassVar[Mapping[str, str]] = {"weight_ratio": "weight_ratio"}
-    of_runs: ClassVar[str] = scaffold.EXPLICIT
-    speaks_of_noise: ClassVar[str] = _BY_NOISE.format("Theorem C.1")
-
-    strong_convexity: float | None = given(SYMBOLS["mu"], "strong convexity", optional=True)
-
-    def contradictions(self) -> Iterator[str]:
-        yield from self.not_above("strong_convexity", "smoothness", "no function allows that: give mu <= nu")
-        yield from super().contradictions()
-
-    def at(self, choice: Document) -> dict[str, float]:
-        found = super().at(choice)
-        mu = found.get("mu", 0.0) if "strongly" in self.theorem(choice).id else 0.0
-        return {**found, "weight_ratio": 1 - mu * found["K"] * found["eta_l"] * found["eta_g"] / 2}
-
-    def failing(self, theorem: Statement, at: Mapping[str, float]) -> list[str]:
-        return [*super().failing(theorem, at), *self.clipped()]
-
-    def chosen(self, document: Document) -> Document:
-        """It includes the steps if the first cited statement leaves them free."""
-        statement = document["certificate"]["statements"][0]["id"]
-        free = () if get(statement).prescription is not None else ("eta_g", "eta_l")
-        return {"statement": statement, **{name: document[name] for name in ("rounds", "local_steps", *free)}}
-
-    def printed(self) -> Document:
-        case, number = ("convex", 2) if self.strong_convexity is None else ("strongly-convex", 1)
-        return self.printed_as(f"noble2022.theoremC.1.{case}", f"Theorem C.1 ({number}, {case.replace('-', ' ')})")
-
-    def compared(self, bound: float | None) -> list[str]:
-        """The convex case for a strongly convex problem."""
-        choice = {"statement": self.bounding, "rounds": self.rounds, "local_steps": self.local_steps}
-        if self.strong_convexity is None or self.unmet(choice):
-            return []
-        other = self.bound(choice)
-        if bound is not None and other >= bound:
-            return []
-        smaller = "a bound" if bound is None else "a smaller bound"
-        return [f"Without `strong_convexity` the convex case applies too, with {smaller}: {other:.6g}."]
-
-    def least(self) -> Optimum:
-        anything = self._anything()
-        if unmet := self.unmet(anything):
-            return Optimum(anything, unmet=tuple(unmet))
-        wide, strong = self.users * self.user_rate, self.strong_convexity is not None
-        return scaffold.minimize(self.values, self.rounds, self.local_steps, strong, self.trivial()[0], wide)
-
-    def bound_infimum(self) -> float:
-        if self.unmet(self._anything()):
-            return math.inf
-        return scaffold.infimum(self.values, self.rounds, self.local_steps, self.strong_convexity is not None)
-
-    def _anything(self) -> Document:
-        """A choice that meets all hypotheses that any choice can meet."""
-        T, K = self.rounds or 1, self.local_steps or 1
-        steps = {"eta_g": 1.0, "eta_l": scaffold.longest_step(self.values(T, K)) / K / 2}
-        return {"statement": scaffold.EXPLICIT, "rounds": T, "local_steps": K, **steps}
-
-    def clipped(self) -> list[str]:
-        """The reason why clipping acts at x^0: ||grad F(x^0)|| >= mu D_0, and the longest gradient of a record is at
-        least as long."""
-        least = (self.strong_convexity or 0.0) * self.distance
-        if least <= self.clip:
-            return []
-        return [
-            f"clipping acts at x^0, where some record's gradient is no shorter than mu D_0 = {least:.6g}, above "
-            f"{quote_option('clip')} {self.clip:g}"
-        ]
-
-    def warnings(self) -> list[str]:
-        covered = (
-            "the noise is for T rounds, so it covers all of these"
-            if self.user_rate == 1
-            else "the noise is for T rounds of a share l of the users each: add to their budget the cost of one round "
-            "with `user_rate=1` (dpfl-theory privacy account)"
-        )
-        first, *others = super().warnings()
-        return [
-            first,
-            "The theorem starts from control variates that all users have set with noisy gradients at x^0. So xbar "
-            "takes one such round, which releases as much as any other (4/l rounds of drawn users may miss a user), "
-            f"and T - 1 rounds after it; {covered}.",
-            *others,
-        ]
-
-
-SETTINGS: tuple[Any, ...] = (Noble2022FedAvg, Noble2022Scaffold)
+    bounds = _Bounds(theorem, at, rounds)
+    if local_steps is not None:
+        K, why, lower = local_steps, "its local steps are given", bounds.best(local_steps, False)[2]
+    else:
+        K, lower, why = _local_steps(bounds, trivial, hidden)
+    how = f"{why}; T is where the bound turns from falling to rising, or the largest allowed; the steps are prescribed"
+    return Optimum({"rounds": bounds.best(K, False)[0], "local_steps": K}, lower, how)

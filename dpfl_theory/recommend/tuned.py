@@ -1,30 +1,42 @@
-"""The search space of an algorithm, and the certified noise that each choice needs.
+"""The search space of a private algorithm, and the certified noise that each choice of hyper-parameters needs.
 
 A point has one coordinate in [0, 1] for each axis. Scales come from the problem: 1/L for steps, the clients' mean
 gradient length at the start for thresholds, for normalised steps the distance that this gradient could cover.
+
+In record-level algorithms (noble2022) local steps clip each record's gradient and add noise; one record is protected.
+Client i uses b_i = floor(s R_i) of its R_i records in a local step and adds noise of standard deviation 2C sigma_g/b_i.
+One record makes a difference of at most 2C/b_i. If clients differ in size, the others' noise hides the records of the
+smallest client, R of them, least. A share s is a whole number of its records over R. So no client's records are
+used more often than those of the smallest client, and the certificate for these holds for all.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
+from dpfl_theory.algorithms import algorithms
+from dpfl_theory.algorithms.user_files import from_handle, handle
 from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent, get
-from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.base import Array, Problem, no_records
+from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.scales import Scales
+from dpfl_theory.recommend.inputs import Budget
 from dpfl_theory.simulation import Cohort, Simulation
 
-__all__ = ["Axis", "Budget", "Tuned", "Values", "least_multiplier", "rounds_up_to"]
+__all__ = ["Axis", "Budget", "RecordLevel", "Tuned", "Values", "least_multiplier", "rounds_up_to", "tuned"]
 
 Values = Mapping[str, float]
+RECORDS = "dp-fedavg-record"
+"""The mechanism of record-level algorithms where all clients take part in each round."""
 
 
 @dataclass(frozen=True)
@@ -69,25 +81,6 @@ def rounds_up_to(most: int) -> tuple[int, ...]:
     """
     found = {max(1, round(2 ** (k / 2))) for k in range(2 * most.bit_length() + 2)}
     return tuple(sorted({k for k in found if k < most} | {most}))
-
-
-@dataclass(frozen=True)
-class Budget:
-    """The budget, which is the same for all algorithms.
-
-    epsilon, delta: of the whole run; relation, view: the neighbouring relation and the observer
-    (`dpfl_theory.privacy.mechanisms`), by default zero-out for clients and replace for records; rounds: the largest
-    number of vectors that a client may send; cohort: clients in a round on average, by default all; sampling: how they
-    are drawn, ``poisson``, ``fixed`` or ``with-replacement``, by default in each algorithm's own way.
-    """
-
-    epsilon: float
-    delta: float
-    rounds: int = 500
-    relation: str | None = None
-    view: str = "third-party"
-    cohort: float | None = None
-    sampling: str | None = None
 
 
 class Tuned:
@@ -221,7 +214,8 @@ class Tuned:
 
     def mechanism(self, values: Values) -> Mechanism:
         """The releases of a run with these values, with a free noise multiplier."""
-        found: Mechanism = get(self.name)(**self.run(values).releases(self.setting(self.iterations(values))))
+        releases = self.run(values).releases(self.setting(self.iterations(values)))
+        found: Mechanism = get(self.name if self.samplings or self.protects == "client" else RECORDS)(**releases)
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -274,3 +268,138 @@ class Tuned:
 def least_multiplier(run: Mechanism, epsilon: float, delta: float) -> float:
     """The least certified noise multiplier for (epsilon, delta)."""
     return calibrate(run, epsilon=epsilon, delta=delta)
+
+
+class RecordLevel(Tuned):
+    """A record-level algorithm: K local steps on a share s of the records, and the requirements on their noise.
+
+    Noise over share only falls as the share grows, and computation is not in the budget. So several steps are taken on
+    all records.
+    """
+
+    def __init__(self, problem: Problem, budget: Budget) -> None:
+        if not isinstance(problem, LinearModel):
+            raise no_records(problem, self.name)
+        if budget.cohort is not None and budget.cohort < 1:
+            raise InputError(f"`cohort` is {budget.cohort:g}: {self.name} needs a client in each round")
+        self.sizes = np.sort(np.diff(problem.data.offsets))
+        super().__init__(problem, budget)
+
+    @property
+    def users(self) -> int:
+        """floor(lM), the clients in a round."""
+        size = self.budget.cohort
+        return self.problem.n if size is None or not self.samplings else min(self.problem.n, math.floor(size))
+
+    @property
+    def cohort(self) -> Cohort:
+        return Cohort() if self.users == self.problem.n else Cohort(self.draws().scheme, self.users)
+
+    @property
+    def noise_of_others(self) -> bool:
+        """Whether the other clients' noise counts for one local step, for a third party."""
+        return self.vectors == 1
+
+    def local_steps(self, values: Values) -> int:
+        """K."""
+        return int(self.run(values).local_steps)  # type: ignore[attr-defined]
+
+    def run(self, values: Values) -> Algorithm:
+        run = super().run(values)
+        run.share = values.get("share", 1.0)  # type: ignore[attr-defined]
+        return run
+
+    def free(self) -> Sequence[Axis]:
+        fewest = int(self.sizes[0])
+
+        def whole(axis: Axis) -> Axis:
+            counts = sorted({max(1, round(share * fewest)) for share in axis.values})
+            return Axis(axis.name, tuple(count / fewest for count in counts), between=False, shared=True)
+
+        return tuple(whole(axis) if axis.name == "share" else axis for axis in super().free())
+
+    def setting(self, rounds: int) -> Setting:
+        """Clients with R records each; `_alike` converts the noise multiplier for clients of different sizes."""
+        # If only one record of one client is sent, noise by a client's size would reveal the client.
+        alone = self.users == 1 and self.sizes[0] < self.sizes[-1]
+        found = replace(super().setting(rounds), records=int(self.sizes[0]))
+        return replace(found, view="server") if alone else found
+
+    def _hidden(self, values: Values) -> bool:
+        return self.noise_of_others and self.budget.view == "third-party" and self.local_steps(values) == 1
+
+    def _alike(self, values: Values) -> float:
+        """The ratio of sigma_g to the noise multiplier of clients that all have R records.
+
+        Others' noise has variance (R/R_j)^2 in units of the smallest client's, and a cohort may consist of the largest.
+        """
+        if not self._hidden(values):
+            return 1.0
+        others = self.sizes[1:][::-1][: self.users - 1]
+        return math.sqrt(self.users / (1.0 + float(np.sum((self.sizes[0] / others) ** 2))))
+
+    def multiplier(self, values: Values) -> float:
+        if self.users < self.problem.n:
+            return super().multiplier(values)
+        # With all clients in every round a record is in this many local steps: one calibration serves all algorithms.
+        run, steps = self.run(values), self.iterations(values) * self.local_steps(values)
+        run.local_steps = 1  # type: ignore[attr-defined]
+        one = Setting(1, None, "full", self.relation, "server", steps, int(self.sizes[0]))
+        found = least_multiplier(get(RECORDS)(**run.releases(one)), self.budget.epsilon, self.budget.delta)
+        return found / math.sqrt(self.users) if self._hidden(values) else found
+
+    def spent(self, values: Values, noise_multiplier: float) -> CertifiedInterval:
+        found = super().spent(values, noise_multiplier)
+        if self.users < self.problem.n and self.sizes[0] < self.sizes[-1]:
+            return CertifiedInterval(
+                0.0, found.estimate, found.high
+            )  # the mechanism's attacks are on clients of equal size
+        return found
+
+    def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
+        run: Any = self.run(values)
+        own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
+        own |= {"K": self.local_steps(values), "s": run.share, "rounds": int(values["rounds"])}
+        return {**own, "sigma_g": noise_multiplier * self._alike(values), **_warm(values)}
+
+    def placed(self, hyperparameters: Values) -> dict[str, float]:
+        share = hyperparameters["s"]
+        found = {**super().placed(hyperparameters), **_warm(hyperparameters)}
+        return found if share == 1.0 and "share" not in self.searched else {**found, "share": share}
+
+    def configured(self, replicates: Mapping[str, Any]) -> Algorithm:
+        run = super().configured(replicates)
+        run.warm_start = int(replicates.get("warm_start", 0))  # type: ignore[attr-defined]
+        return run
+
+
+def _warm(given: Values) -> dict[str, float]:
+    """The first rounds, which only set control variates, if a rule needs any: they release as much as others."""
+    return {name: value for name, value in given.items() if name == "warm_start"}
+
+
+def tuned() -> dict[str, type[Tuned]]:
+    """The private algorithms whose hyper-parameters a search can choose, which have a mechanism, by name.
+
+    >>> "dp-fedavg" in tuned()
+    True
+    """
+    return {name: space(one) for name, one in algorithms().items() if one.protects and one.mechanism}  # type: ignore[arg-type]
+
+
+def _restored(algorithm: str, problem: Problem, budget: Budget) -> Tuned:
+    """A search space that was sent to another process."""
+    return space(from_handle(algorithm))(problem, budget)  # type: ignore[arg-type]
+
+
+@cache
+def space(kind: Any) -> type[Tuned]:
+    """The search space of an algorithm."""
+    threshold = kind.parameters.get("threshold")
+    described = {
+        n: getattr(kind, n) for n in ("name", "title", "source", "protects", "relations", "samplings", "vectors")
+    }
+    described["__reduce__"] = lambda self: (_restored, (handle(kind), self.problem, self.budget))
+    described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
+    described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
+    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Tuned,), described)
