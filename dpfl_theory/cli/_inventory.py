@@ -13,6 +13,8 @@ from dpfl_theory.runtime.console import emit, print_message
 __all__ = ["list_items", "show_item"]
 
 WIDTH = 110
+SHORT = 12
+"""Characters of a default that stands in a column."""
 _INDENT = " " * 6
 
 
@@ -78,11 +80,15 @@ def show_item(kind: Kind, item: Item, format_: str) -> None:
             (p.name, "needed" if p.default is None else p.default, f"[{p.unit}]" if p.unit else "", p.meaning)
             for p in item.parameters
         ]
-        sizes = [max(len(row[i]) for row in rows) for i in range(3)]
+        short = [row for row in rows if len(row[1]) <= SHORT]
+        sizes = [max((len(row[i]) for row in of), default=0) for i, of in enumerate((rows, short, rows))]
         lines += [(), (("Parameters: name, default, unit, meaning", "bold"),)]
-        for row in rows:
-            start = "  " + "".join(f"{cell.ljust(size)}  " for cell, size in zip(row, sizes))
-            lines += _wrapped(row[3], start)
+        for name, default, unit, meaning in rows:
+            if len(default) > SHORT:  # on a line of its own
+                lines += _wrapped(f"{name.ljust(sizes[0])}  {default}", "  ")
+                name = default = ""
+            start = "  " + "".join(f"{cell.ljust(size)}  " for cell, size in zip((name, default, unit), sizes))
+            lines += _wrapped(meaning, start)
     if item.text:
         lines += [(), (("In full", "bold"),), *(((f"  {line}", ""),) for line in item.text.splitlines())]
     emit(_color.colored(lines))
