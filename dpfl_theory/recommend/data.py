@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems import logistic, softmax
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.linear_model import LinearModel, from_dataset
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.base import Document, quote_option
@@ -33,7 +32,7 @@ CLIENTS = 10
 @dataclass(frozen=True)
 class DataSource:
     """A bundled data set's name or a file, with the options for the problem made from it: logistic regression for two
-    classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.logistic`.
+    classes, softmax regression for more; ridge [F/X^2]; features, row_norm as in `problems.classification`.
 
     partition: how records are split among clients, ``iid`` and so on. By default a file's own clients are the clients,
     and records without a client are split i.i.d. label, client: the file's columns, if they have other names.
@@ -100,9 +99,8 @@ class DataSource:
         else:
             parts = split(self.partition or "iid", found.y, CLIENTS if clients is None else clients)
         parts = [own for _ in range(copies) for own in parts]
-        if found.classes == 2:
-            return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
-        return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
+        loss = "logistic" if found.classes == 2 else "softmax"
+        return from_dataset(found, parts, loss, ridge=self.ridge, name=f"{loss} regression on {found.name}")
 
 
 def report(source: DataSource, problem: LinearModel) -> Document:

@@ -97,7 +97,7 @@ def noticed(name: str, check: Callable[[], list[str]]) -> str:
             return f"{name} ({type(error).__name__})"
 
 
-ARRAY_ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic_kernels", "QuadraticKernels")
+ARRAY_ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic", "QuadraticKernels")
 ARRAY_CASES = fedavg_cases(zoo()) + gradient_cases(zoo()) + two_sided_cases(zoo())[:1]
 LENGTHS = "xp.sqrt((updates * updates).sum(axis=2))"
 KERNEL_FAULTS = [
