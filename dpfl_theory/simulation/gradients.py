@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import GRADIENT, NOISE
+from dpfl_theory.kernels.engine import GRADIENT, NOISE
 from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import PerReplicate, fits_replicates, noisy, positive, to_json

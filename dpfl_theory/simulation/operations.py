@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
+from dpfl_theory.kernels.engine import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
 from dpfl_theory.problems.base import no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.cohort import Cohort

@@ -126,7 +126,7 @@ KERNEL_FAULTS = [
 ]  # fmt: skip
 
 
-RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_records_array", "kernels.philox"
+RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_array", "kernels.philox"
 RECORD_FAULTS = [
     ("no ridge in the length", RECORD_SUMS, "ridge * ridge * square", "0.0 * square"),
     ("no cross term in the length", RECORD_SUMS, "2.0 * ridge * along", "0.0 * along"),
