@@ -196,7 +196,7 @@ class LinearKernels:
     @cached_property
     def records(self) -> Any:
         """The number of records of each client, (n,)."""
-        return self.engine.asarray(np.diff(self.data.offsets))
+        return self.engine.asarray(self.data.records)
 
     @cached_property
     def _client_infima(self) -> Any:
