@@ -46,10 +46,19 @@ def batches(problem: Problem, share: float) -> Batches:
     return _batches(data, share)
 
 
+def whole_part(share: float, records: Any) -> Any:
+    """floor(sR), where s R is a whole number up to rounding.
+
+    >>> whole_part(0.29, np.array([100, 99])).tolist()  # 0.29 * 100 is 28.999999999999996
+    [29, 28]
+    """
+    return np.floor(share * records * (1.0 + 1e-12)).astype(np.int64)
+
+
 @lru_cache(maxsize=8)  # asked in every local step
 def _batches(data: LinearData, share: float) -> Batches:
     sizes = data.records
-    counts = np.floor(share * sizes * (1.0 + 1e-12)).astype(np.int64)  # s R is a whole number up to rounding
+    counts = whole_part(share, sizes)
     if counts.min() < 1:
         least = int(sizes.min())
         need = f"a client has {least} records, so give at least 1/{least}"
@@ -166,11 +175,12 @@ class RecordGradient(Gradient):
         fixed = self.threshold is not None and not isinstance(self.threshold, str)
         limit = context.per_replicate(self.threshold) if fixed else self.threshold
         sums, used = kernels.record_sums(w, clients, chosen, limit)  # type: ignore[attr-defined]
+        size: Any = kernels.records[clients][:, :, None] if own.size is None else own.size  # type: ignore[attr-defined]
+        expected = self.share * size
         if noisy(self.noise_multiplier):
             spread = 2.0 * used * context.per_replicate(self.noise_multiplier)
             sums = sums + spread[:, :, None] * context.normals(k, NOISE, clients, step)
-        size: Any = kernels.records[clients][:, :, None] if own.size is None else own.size  # type: ignore[attr-defined]
-        return sums / (self.share * size)
+        return sums / expected
 
     def describe(self) -> dict[str, Any]:
         described = {
