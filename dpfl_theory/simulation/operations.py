@@ -72,6 +72,7 @@ class BatchOperations:
         self.asked = cohort.scheme == "full"
         """Whether the round depends on the cohort."""
         self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
+        self._rows: dict[float, Any] = {}
         self._inside = 0
         self._where: Any = None
         self._members = self.everyone
@@ -269,8 +270,11 @@ class BatchOperations:
 
     def row(self, value: Any) -> Any:
         """A number, or one for each replicate (S, 1), as an array (S,)."""
-        xp = self._xp
-        return xp.ascontiguousarray(value[:, 0]) if many(value) else xp.full(self.S, float(value))
+        if many(value):
+            return self._xp.ascontiguousarray(value[:, 0])
+        if value not in self._rows:
+            self._rows[value] = self._xp.full(self.S, float(value))
+        return self._rows[value]
 
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
@@ -384,7 +388,9 @@ def many(value: Any) -> bool:
 
 def _leaves(tree: Any) -> Iterator[Any]:
     """The values of a tree."""
-    if isinstance(tree, (tuple, list)) and not isinstance(tree, Chosen):
+    if hasattr(tree, "shape"):  # as most are, and quick to see
+        yield tree
+    elif isinstance(tree, (tuple, list)) and not isinstance(tree, Chosen):
         for part in tree:
             yield from _leaves(part)
     elif is_dataclass(tree):
@@ -404,6 +410,8 @@ def _written(new: Any, values: Any, index: Any) -> Any:
 def _joined(of: Callable[..., Any], *trees: Any) -> Any:
     """A tree of the same shape whose leaves are a function of those of the trees."""
     first = trees[0]
+    if hasattr(first, "shape"):
+        return of(*trees)
     if isinstance(first, Chosen):
         return first
     if isinstance(first, (tuple, list)):

@@ -25,7 +25,8 @@ from dpfl_theory.problems.noble2022 import (
     softmax_noble2022,
     synthetic_split,
 )
-from dpfl_theory.problems.risk import Whitened, global_risk
+from dpfl_theory.problems.risk import global_risk
+from dpfl_theory.problems.whitened import Whitened
 from dpfl_theory.simulation import simulate
 from dpfl_theory.simulation.metrics import accuracy
 

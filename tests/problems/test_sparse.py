@@ -12,7 +12,7 @@ from oracles.sparse import FAULTS, LOSSES, faulty, pair
 from scipy import sparse
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems import files, minimise, smoothness, spanned
+from dpfl_theory.problems import files, minimise, smoothness, whitened
 from dpfl_theory.problems.base import Constants
 from dpfl_theory.problems.certificates import linear_constants
 from dpfl_theory.problems.data import load
@@ -74,13 +74,13 @@ def test_a_direction_that_is_left_out_shows_in_the_certificate(monkeypatch: pyte
     """A basis that lacks a direction of the records: f(w) is larger than the minimum, and the error says so."""
     monkeypatch.setattr(minimise, "_DENSE", 0)
     dense, thin = pair("logistic", 0.3, 9, SIZES)
-    right = spanned.Spanned._factors.func  # type: ignore[attr-defined]
+    right = whitened.Spanned._factors.func  # type: ignore[attr-defined]
 
     def fewer(self: Any) -> Any:
         vectors, s = right(self)
         return vectors[:, 1:], s[1:]
 
-    monkeypatch.setattr(spanned.Spanned, "_factors", property(fewer))
+    monkeypatch.setattr(whitened.Spanned, "_factors", property(fewer))
     found, true = linear_constants(thin.data), dense.constants.f_star
     above = found.f_star - true
     assert above > 1e-3
@@ -128,7 +128,7 @@ def test_bounds_of_collatz_and_wielandt_enclose_the_eigenvalue(monkeypatch: pyte
 
 def test_records_without_limit_need_a_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the largest Gram matrix: conjugate gradients with a ridge, one sentence without."""
-    for module in (spanned, smoothness):
+    for module in (whitened, smoothness):
         monkeypatch.setattr(module, "_ORDER", 5)
     monkeypatch.setattr(minimise, "_DENSE", 0)
     for loss in LOSSES:
