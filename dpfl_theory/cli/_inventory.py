@@ -14,7 +14,7 @@ __all__ = ["list_items", "show_item"]
 
 WIDTH = 110
 SHORT = 12
-"""Characters of a default that stands in a column."""
+"""The most characters of a default in its column; a longer one has a line of its own."""
 _INDENT = " " * 6
 
 
@@ -84,7 +84,7 @@ def show_item(kind: Kind, item: Item, format_: str) -> None:
         sizes = [max((len(row[i]) for row in of), default=0) for i, of in enumerate((rows, short, rows))]
         lines += [(), (("Parameters: name, default, unit, meaning", "bold"),)]
         for name, default, unit, meaning in rows:
-            if len(default) > SHORT:  # on a line of its own
+            if len(default) > SHORT:
                 lines += _wrapped(f"{name.ljust(sizes[0])}  {default}", "  ")
                 name = default = ""
             start = "  " + "".join(f"{cell.ljust(size)}  " for cell, size in zip((name, default, unit), sizes))

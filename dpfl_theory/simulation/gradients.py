@@ -11,7 +11,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +28,8 @@ MEDIAN = "median"
 """The clipping threshold of noble2022 D.1: the median length of the current gradients. It depends on the data."""
 
 
-class Batches(NamedTuple):
+@dataclass(frozen=True)
+class Batches:
     """sizes, counts (n,): each client's records, and how many of them a step uses; size, count: these numbers where all
     clients have the same, else None."""
 

@@ -5,8 +5,6 @@ from functools import partial
 
 from dpfl_theory.core.algorithm import fault
 
-__all__ = ["average_fault", "clip_fault", "cohort_fault", "control_fault", "local_fault", "noise_fault", "step_fault"]
-
 average_fault = partial(fault, role="average")
 clip_fault = partial(fault, role="clip")
 cohort_fault = partial(fault, role="cohort")
