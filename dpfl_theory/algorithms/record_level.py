@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
 from dpfl_theory.algorithms.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.algorithms.faults.scaffold import FAULTS
-from dpfl_theory.algorithms.fedavg import DPFedAvg
-from dpfl_theory.algorithms.scaffnew import ScaffNew
+from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
@@ -146,7 +145,9 @@ class DPSGDRecord(RecordLevelFedAvg):
 
     local_steps = 1
     global_step = 1.0
-    local_step = replace(ScaffNew.step, search=Range((1e-3, 20.0)))
+    local_step = replace(
+        FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate"), search=Range((1e-3, 20.0))
+    )
     share = replace(
         RecordLevel.share, meaning="share of the records in a step", search=Range((1 / 4, 1 / 2, 1.0), between=False)
     )
