@@ -19,7 +19,7 @@ from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.tape.tracing import traced
 from dpfl_theory.problems import parameters as p
 from dpfl_theory.problems.base import Array, Certificate, Constants, Problem
-from dpfl_theory.problems.validation import count
+from dpfl_theory.problems.validation import count, finite_array
 
 __all__ = [
     "FAMILIES",
@@ -285,18 +285,6 @@ class SpectralPhase:
         return self
 
 
-def _finite(name: str, x: Any, ndim: int) -> Array:
-    try:
-        array = np.asarray(x, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{name} cannot be read as numbers ({error}): give a rectangular array") from None
-    if array.ndim != ndim:
-        raise InputError(f"{name} has shape {array.shape}: an array with {ndim} axes is needed")
-    if not np.isfinite(array).all():
-        raise InputError(f"{name} contains NaN or infinity: remove or replace these entries")
-    return array
-
-
 def from_matrices(matrices: Any, centres: Any, name: str = "quadratic") -> Quadratic:
     """Dense quadratics ``(1/2)(w - c_i)^T Q_i (w - c_i)`` from Q (n, d, d) [F/X^2] and c (n, d) [X].
 
@@ -304,8 +292,8 @@ def from_matrices(matrices: Any, centres: Any, name: str = "quadratic") -> Quadr
     Raises it also when shapes disagree, or when an entry is not finite. Eigenvalues below 1e-13 of the largest are
     taken as zero.
     """
-    q = _finite("the matrices Q", matrices, 3)
-    c = _finite("the centres", centres, 2)
+    q = finite_array("the matrices Q", matrices, 3)
+    c = finite_array("the centres", centres, 2)
     if q.shape[0] == 0 or q.shape[1] != q.shape[2] or c.shape != q.shape[:2]:
         raise InputError(f"Q has shape {q.shape} and the centres {c.shape}: (n, d, d) and (n, d) are needed")
     bases, spectra = [], []
@@ -327,8 +315,8 @@ def from_matrices(matrices: Any, centres: Any, name: str = "quadratic") -> Quadr
 
 def from_factors(factors: Any, centres: Any, name: str = "low-rank quadratic") -> Quadratic:
     """Quadratics with ``Q_i = A_i A_i^T`` from A (n, d, rank) and centres (n, d)."""
-    a = _finite("the factors A", factors, 3)
-    c = _finite("the centres", centres, 2)
+    a = finite_array("the factors A", factors, 3)
+    c = finite_array("the centres", centres, 2)
     if a.shape[0] == 0 or c.shape != a.shape[:2]:
         raise InputError(f"A has shape {a.shape} and the centres {c.shape}: (n, d, rank) and (n, d) are needed")
     bases, spectra = [], []
