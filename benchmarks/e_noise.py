@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Case, Contestant, load_jax
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import NOISE
+from dpfl_theory.kernels.engine import NOISE, Replicates
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,7 @@ import numpy as np
 
 from benchmarks.harness import ENGINE, Array, Contestant, load_jax
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import COIN
+from dpfl_theory.kernels.engine import COIN, Replicates
 from dpfl_theory.simulation import Simulation
 
 __all__ = ["Setting", "jax_batched", "numpy_batched"]

@@ -128,7 +128,10 @@ def _algorithms() -> Iterator[Item]:
             "sampling": ", ".join(kind.samplings) or "none",
             "use": f"algorithm.name={name} in a configuration",
         }
-        keys = (_key(key, of) for key, of in table.model_fields.items() if key != "name")
+        own = {p.symbol: Parameter(p.symbol, p.usual, p.unit, p.meaning) for p in kind.parameters.values() if p.usual}
+        own["cohort"] = Parameter("cohort", "all", "", "clients in a round on average")
+        own["sampling"] = Parameter("sampling", kind.sampling(), "", "sampling scheme of the clients")
+        keys = (own.get(key) or _key(key, of) for key, of in table.model_fields.items() if key != "name")
         yield Item(name, kind.title or name, tuple(keys), facts, inspect.getdoc(kind) or "")
     for name, one in sorted(vars(simulation).items()):
         if inspect.isclass(one) and issubclass(one, Algorithm) and meanings(one):

@@ -9,8 +9,6 @@ import numpy as np
 
 from dpfl_theory.semantics.base import Vector, World
 
-__all__ = ["SampledWorld"]
-
 
 class SampledWorld(World):
     """gradients: one function of a vector (d,) for each client; variances: of a whole error vector, by the first part

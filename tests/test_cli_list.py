@@ -328,10 +328,10 @@ def test_parameters_have_units_and_defaults(capsys: Output) -> None:
     assert main(["list", "algorithms", "dp-fedavg", "--format", "json"]) == 0
     listed = {item["name"]: item for item in json.loads(capsys.readouterr().out)}
     eta = next(p for p in listed["dp-fedavg"]["parameters"] if p["name"] == "eta")
-    assert eta == {"name": "eta", "default": "none", "unit": "X^2/F", "meaning": "local step; 1/L without it"}
+    assert eta == {"name": "eta", "default": "1/L", "unit": "X^2/F", "meaning": "local step"}
     assert listed["dp-fedavg"]["printed_in"] == "das2022 Algorithm 1 (i)"
     assert main(["show", "algorithm", "dp-fedavg"]) == 0
-    assert re.search(r"^  eta +none +\[X\^2/F\] +local step", capsys.readouterr().out, re.MULTILINE)
+    assert re.search(r"^  eta +1/L +\[X\^2/F\] +local step", capsys.readouterr().out, re.MULTILINE)
     assert main(["show", "algorithm", "WeightedAverage"]) == 0
     shown_ = capsys.readouterr().out
     assert re.search(r"^  algorithm +needed +any", shown_, re.MULTILINE)

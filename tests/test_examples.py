@@ -12,7 +12,7 @@ import dpfl_theory
 from dpfl_theory.checks.power import detected_by_checks
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
-from dpfl_theory.conform.loading import function_named
+from dpfl_theory.conform.user_function import function_named
 from dpfl_theory.statements import load_file
 
 EXAMPLES = Path(__file__).parents[1] / "examples"

@@ -349,7 +349,7 @@ def test_the_options_reach_the_comparison_itself(run: Repository) -> None:
     """The package itself is called, and its signature does not show the arguments."""
     right = IMPLEMENTATIONS / "scaffold.py"
     test = f"""
-from dpfl_theory.conform.loading import function_named
+from dpfl_theory.conform.user_function import function_named
 
 def test_it(conforms):
     found = conforms(function_named("{right}:round"), as_="scaffold", runs=0)

@@ -25,7 +25,7 @@ from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset
-from dpfl_theory.problems.least_squares import from_data
+from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.simulation.base import Algorithm
@@ -184,7 +184,7 @@ def _records() -> tuple[Problem, dict[str, float], Fraction]:
     x = np.repeat([math.sqrt(q) for q in Q], R)[:, None]
     y = x[:, 0] * np.repeat([float(c) for c in CENTRES], R) + np.tile(apart, len(Q)) / x[:, 0]
     own = list(np.arange(len(Q) * R).reshape(len(Q), R))
-    problem = from_data(Dataset("three users", x, y, 1), own)
+    problem = from_dataset(Dataset("three users", x, y, 1), own, "squared", name="least-squares")
     private = {"s": drawn / R, "C": float(threshold), "sigma_g": float(noise * drawn / (2 * threshold))}
     spread = Fraction(sum(e * e for e in apart), R - 1) / drawn * (1 - Fraction(drawn, R))
     return problem, private, spread + noise**2

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from docs.inserts import plain, table
-from dpfl_theory.conform.parameter_names import names
-from dpfl_theory.conform.references import references
+from dpfl_theory.conform.references import parameter_names, references
 from dpfl_theory.inventory import kinds
 from dpfl_theory.recommend.papers import settings
 from dpfl_theory.recommend.tuned import tuned
@@ -43,7 +42,7 @@ def _parts() -> Iterator[str]:
         ("symbol", "a function may also call it", "algorithms"),
         (
             [f"`{row.name}`", ", ".join(f"`{name}`" for name in row.also) or "–", ", ".join(row.algorithms)]
-            for row in names()
+            for row in parameter_names()
         ),
     )
     yield "## Hyper-parameters by algorithm\n"

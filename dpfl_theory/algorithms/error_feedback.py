@@ -14,10 +14,14 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
-from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
+from dpfl_theory.core.parameter import Parameter, Range, Scale
 
 __all__ = ["ALGORITHMS", "Clip21", "DPNormSGD", "ErrorFeedback", "InformedClip21", "InformedNormEC", "NormEC"]
+
+
+GRADIENT = Scale("the mean gradient norm at the start", lambda a, problem: problem.slope)
 
 
 class ErrorFeedback(Algorithm):
@@ -109,21 +113,23 @@ class Clip21(ErrorFeedback):
     title = "DP-Clip21"
     source = "shulgin2025 Section 6"
 
-    step = Parameter(
-        *("gamma", "step", "X^2/F"),
+    step = replace(
+        FedAvg.local_step,
+        symbol="gamma",
+        meaning="step",
         aliases=("step", "lr", "learning_rate", "eta"),
-        scale=INVERSE_SMOOTHNESS,
         search=Range((1e-3, 100.0)),
         trials=(0.2, 0.35),
     )
-    threshold = Parameter(
-        *("tau", "threshold", "F/X"),
+    threshold = replace(
+        DPFedAvg.threshold,
+        symbol="tau",
+        meaning="threshold",
         aliases=("threshold", "clip", "clip_norm", "max_norm", "C", "level"),
-        scale=Scale("the mean gradient norm at the start", lambda a, problem: problem.slope),
+        scale=GRADIENT,
         search=Range((1e-4, 3.0)),
-        trials=(0.8, 1.7),
     )
-    sigma = Parameter("sigma", "noise of one message", "F/X", kind="nonnegative", default=None)
+    sigma = replace(DPFedAvg.sigma, meaning="noise of one message")
 
     def bound(self, o: Any, u: Any) -> Any:
         return o.clip(u, self.threshold)
@@ -149,18 +155,17 @@ class NormEC(ErrorFeedback):
     source = "shulgin2025 Algorithm 1"
     level = "smoothing"
 
-    step = Parameter(
-        *("gamma", "step", "X"),
-        aliases=("step", "lr", "learning_rate", "eta"),
+    step = replace(
+        Clip21.step,
+        unit="X",
         scale=Scale("the initial distance", lambda a, problem: problem.distance),
         default=0.01,
         search=Range((1e-4, 1.0)),
-        trials=(0.2, 0.35),
     )
     memory_step = Parameter(
         *("beta", "memory step", "F/X"),
         aliases=("memory_step",),
-        scale=Scale("the mean gradient norm at the start", lambda a, problem: problem.slope),
+        scale=GRADIENT,
         default=0.1,
         search=Range((1e-3, 3.0)),
         trials=(0.4, 0.7),
@@ -169,12 +174,12 @@ class NormEC(ErrorFeedback):
         *("alpha", "smoothing", "F/X"),
         kind="nonnegative",  # at 0 messages are normalised
         aliases=("smoothing",),
-        scale=Scale("the mean gradient norm at the start", lambda a, problem: problem.slope),
+        scale=GRADIENT,
         default=0.1,
         search=Range((1e-3, 10.0)),
         trials=(0.5, 1.1),
     )
-    sigma = Parameter("sigma", "noise of one message", kind="nonnegative", default=None)
+    sigma = replace(Clip21.sigma, unit="")
 
     def bound(self, o: Any, u: Any) -> Any:
         return o.smooth(u, self.smoothing)
@@ -226,7 +231,7 @@ class DPNormSGD(Averaging):
 
     global_step = replace(NormEC.step)
     smoothing = NormEC.smoothing
-    sigma = Parameter("sigma", "noise of the average", kind="nonnegative", default=None)
+    sigma = replace(DPFedAvg.sigma, unit="")
 
     def message(self, o: Any, w: Any, i: Any) -> Any:
         return o.gradient(i, w)

@@ -13,8 +13,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
-from dpfl_theory.algorithms.faults.control_variates import FAULTS
 from dpfl_theory.algorithms.faults.record_level import RECORDS, UNPROTECTED
+from dpfl_theory.algorithms.faults.scaffold import FAULTS
+from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
@@ -37,12 +38,12 @@ class RecordLevel(Averaging):
     """How far a record moves a sum, in C: 2 where it is replaced, 1 where it is added or left out."""
 
     local_step, global_step, local_steps = Scaffold.local_step, Scaffold.global_step, Scaffold.local_steps
-    threshold = Parameter(
-        *("C", "threshold of a record's gradient", "F/X"),
+    threshold = replace(
+        DPFedAvg.threshold,
+        meaning="threshold of a record's gradient",
         aliases=("threshold", "clip", "clip_norm", "max_norm"),
         scale=Scale("the records' mean gradient norm at the start", lambda a, problem: problem.record_slope),
         search=Range((3e-3, 3.0)),
-        trials=(0.8, 1.7),
     )
     share = Parameter(
         *("s", "share of the records in a local step"), kind="share", aliases=("share",), trials=(1.0, 0.5), shared=True
@@ -145,11 +146,7 @@ class DPSGDRecord(RecordLevelFedAvg):
     local_steps = 1
     global_step = 1.0
     local_step = replace(
-        RecordLevel.local_step,
-        symbol="eta",
-        meaning="step",
-        aliases=("step", "lr", "learning_rate"),
-        search=Range((1e-3, 20.0)),
+        FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate"), search=Range((1e-3, 20.0))
     )
     share = replace(
         RecordLevel.share, meaning="share of the records in a step", search=Range((1 / 4, 1 / 2, 1.0), between=False)

@@ -10,11 +10,13 @@ hou2023 Algorithm 2, with control variates that start at zero; a round is an ite
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from dpfl_theory.algorithms.fedavg import FedAvg
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
-from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
+from dpfl_theory.core.parameter import Parameter, Range, Scale
 
 __all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
 
@@ -39,13 +41,7 @@ class ScaffNew(Algorithm):
     source = "hou2023 Algorithm 2 without clipping and noise"
     observed = ("messages",)
 
-    step = Parameter(
-        *("eta", "step", "X^2/F"),
-        aliases=("step", "lr", "learning_rate"),
-        scale=INVERSE_SMOOTHNESS,
-        search=Range((1e-3, 2.0)),
-        trials=(0.1, 0.25),
-    )
+    step = replace(FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate"))
     probability = Parameter(
         *("p", "probability of a communication"),
         kind="share",
@@ -143,7 +139,7 @@ class ScaffNew(Algorithm):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.skipping import FAULTS
+        from dpfl_theory.algorithms.faults.scaffnew import FAULTS
 
         return FAULTS
 
@@ -158,14 +154,14 @@ class DPScaffNew(ScaffNew):
     sigma_of = "message"
     rounds = "iterations"
 
-    threshold = Parameter(
-        *("C", "threshold of a difference", "X"),
+    threshold = replace(
+        DPTwoSidedFedAvg.threshold,
+        symbol="C",
         aliases=("threshold", "clip", "clip_norm", "max_norm", "level"),
         scale=Scale("eta/p times the mean gradient norm at the start", lambda a, p: a.step * p.slope / a.probability),
         search=Range((3e-3, 3.0)),
-        trials=(0.8, 1.7),
     )
-    sigma = Parameter("sigma", "noise of one message", "X", kind="nonnegative", default=None)
+    sigma = DPTwoSidedFedAvg.sigma
 
     def bound(self, o: Any, u: Any, w: Any) -> Any:
         return o.clip(u, self.threshold)
@@ -193,7 +189,7 @@ class DPScaffNew(ScaffNew):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.skipping import FAULTS, PRIVATE
+        from dpfl_theory.algorithms.faults.scaffnew import FAULTS, PRIVATE
 
         return (*PRIVATE, *FAULTS)
 

@@ -162,7 +162,7 @@ class Scaffold(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.control_variates import FAULTS
+        from dpfl_theory.algorithms.faults.scaffold import FAULTS
 
         return FAULTS
 

@@ -10,27 +10,26 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import SERVER_NOISE, Averaging, over_cohort
-from dpfl_theory.algorithms.fedavg import server_noise
-from dpfl_theory.core.algorithm import Fault, Reading, fault
-from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
+from dpfl_theory.algorithms.averaging import Averaging, over_cohort
+from dpfl_theory.algorithms.faults import clip_fault, local_fault
+from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
+from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.parameter import Scale
 
 __all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
 
-DIVIDED = fault(
+DIVIDED = local_fault(
     "the update in place of the difference",
     "a client sends (y - w)/eta, not y - w: do not divide by the local step size",
-    "local",
     update=lambda a, o, w, y: (y - w) / a.local_step,
 )
-CLIPPED_PARAMETERS = fault(
+CLIPPED_PARAMETERS = clip_fault(
     "clip of the parameters in place of the difference",
     "the client's parameters are clipped, not their difference: clip y - w",
-    "clip",
     seen="disco, pull request 317",
     private=True,
     update=lambda a, o, w, y: o.clip(y, a.threshold) - w,
-    bound=lambda a, o, u, updates: u,
+    bound=Averaging.bound,
 )
 
 
@@ -42,27 +41,16 @@ class TwoSidedFedAvg(Averaging):
     source = "zhang2021 Algorithm 1"
     samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
 
-    local_step = Parameter(
-        *("eta_l", "local step", "X^2/F"),
-        aliases=("local_step", "lr", "learning_rate", "eta"),
-        scale=INVERSE_SMOOTHNESS,
-        search=Range((1e-3, 2.0)),
-        trials=(0.1, 0.25),
-    )
-    global_step = Parameter(
-        *("eta_g", "global step"),
+    local_step = replace(FedAvg.local_step, symbol="eta_l", aliases=("local_step", "lr", "learning_rate", "eta"))
+    global_step = replace(
+        FedAvg.global_step,
+        symbol="eta_g",
+        unit="",
         aliases=("global_step", "server_lr", "beta"),
-        search=Range((0.1, 30.0)),
+        scale=None,
         trials=(1.0, 1.5),
     )
-    local_steps = Parameter(
-        *("Q", "local steps"),
-        kind="count",
-        aliases=("local_steps", "epochs", "K", "E"),
-        search=Range((1, 2, 4, 8, 16), between=False),
-        trials=(3, 1),
-        shared=True,
-    )
+    local_steps = replace(FedAvg.local_steps, symbol="Q", aliases=("local_steps", "epochs", "K", "E"))
 
     def divisor(self, o: Any, members: Any) -> Any:
         return over_cohort(self, o, members)
@@ -87,24 +75,21 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     source = "zhang2021 Algorithm 3"
     protects = "client"
     sigma_of = "message"
-    readings = (
-        Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise}),
-    )
+    readings = DPFedAvg.readings
 
-    threshold = Parameter(
-        *("c", "threshold of a difference", "X"),
+    threshold = replace(
+        DPFedAvg.threshold,
+        symbol="c",
+        meaning="threshold of a difference",
+        unit="X",
         aliases=("threshold", "clip", "clip_norm", "max_norm", "C", "level"),
         scale=Scale(
             "Q eta_l times the mean gradient norm at the start", lambda a, p: a.local_steps * a.local_step * p.slope
         ),
-        search=Range((1e-3, 3.0)),
-        trials=(0.8, 1.7),
     )
-    sigma = Parameter("sigma", "noise of one message", "X", kind="nonnegative", default=None)
-
-    def bound(self, o: Any, u: Any, updates: Any) -> Any:
-        return o.clip(u, self.threshold)
+    sigma = replace(DPFedAvg.sigma, meaning="noise of one message", unit="X")
+    bound = DPFedAvg.bound
+    sensitivity = DPFedAvg.sensitivity
 
     def divisor(self, o: Any, members: Any) -> Any:
         return o.expected
@@ -117,9 +102,6 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
 
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.expected**0.5)
-
-    def sensitivity(self, o: Any) -> float:
-        return float(self.global_step * self.threshold / o.expected)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

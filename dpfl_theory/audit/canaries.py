@@ -26,7 +26,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.huber import from_data
+from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.quadratic import Quadratic
 from dpfl_theory.problems.validation import choice, count, positive, vector
 
@@ -126,7 +126,9 @@ def _huber(n: int, v: Array, pull: float, late: bool, way: float) -> Problem:
         x[0] = scale * v
         y[0] = 0.0 if late else -way * (pull + _FAR)
     records = Dataset("canary", x, y, 1)
-    return from_data(records, [np.array([i]) for i in range(n)], threshold=pull / scale, name="canary, Huber")
+    return from_dataset(
+        records, [np.array([i]) for i in range(n)], "huber", threshold=pull / scale, name="canary, Huber"
+    )
 
 
 def _quadratic(n: int, v: Array, pull: float, late: bool, way: float) -> Problem:

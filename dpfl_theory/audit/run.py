@@ -17,8 +17,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.validation import count as require_integer
 from dpfl_theory.simulation.base import Algorithm
-from dpfl_theory.simulation.hyperparameters import require_integer
 
 __all__ = ["AuditResult", "audit"]
 

@@ -21,6 +21,9 @@ from dpfl_theory.statements.power import recorded
 
 __all__ = ["WITH", "lines", "list_items", "matching", "show_item"]
 
+SHORT = 12
+"""The most characters of a default in its column."""
+
 WITH: dict[str, Callable[[Statement], bool]] = {
     "erratum": lambda s: s.erratum is not None,
     "remark": lambda s: s.remark is not None,
@@ -197,6 +200,14 @@ def _in_short(p: Parameter) -> str:
     return f"{p.name}{unit}" if p.default is None else f"{p.name} = {p.default}{unit}"
 
 
+def _row(p: Parameter) -> tuple[str, str, str, str]:
+    """The cells of a parameter; a default that is longer than its column stands after the meaning."""
+    default, meaning = "needed" if p.default is None else p.default, p.meaning
+    if len(default) > SHORT:
+        default, meaning = "", f"{meaning.rstrip('.')}; by default {default}"
+    return p.name, default, f"[{p.unit}]" if p.unit else "", meaning
+
+
 def show_item(kind: Kind, item: Item, format_: str) -> None:
     """Write the full description of an item to stdout."""
     if format_ == "json":
@@ -209,10 +220,7 @@ def show_item(kind: Kind, item: Item, format_: str) -> None:
         size = max(map(len, item.facts))
         lines += [(), (("Facts", "bold"),), *(((f"  {k.ljust(size)}  {v}", ""),) for k, v in item.facts.items())]
     if item.parameters:
-        rows = [
-            (p.name, "needed" if p.default is None else p.default, f"[{p.unit}]" if p.unit else "", p.meaning)
-            for p in item.parameters
-        ]
+        rows = [_row(p) for p in item.parameters]
         lines += [(), (("Parameters: name, default, unit, meaning", "bold"),), *_plain(_layout.laid_out(rows, "  "))]
     if item.text:
         lines += [(), (("In full", "bold"),), *(((f"  {line}", ""),) for line in item.text.splitlines())]

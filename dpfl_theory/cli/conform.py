@@ -122,8 +122,8 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
 
 def _report(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
     """The verdict on a named function, and the report: with ``whole`` as JSON, else in words."""
-    from dpfl_theory.conform.loading import function_named
     from dpfl_theory.conform.run import conform as test
+    from dpfl_theory.conform.user_function import function_named
 
     with recorded() as warned:
         round_ = function_named(function)
@@ -153,8 +153,7 @@ def _whole(name: str, text: str) -> int:
 
 
 def _list(format_: str) -> None:
-    from dpfl_theory.conform.parameter_names import names
-    from dpfl_theory.conform.references import references
+    from dpfl_theory.conform.references import parameter_names, references
     from dpfl_theory.conform.run import described
 
     found = [described(one) for one in references().values()]
@@ -172,5 +171,5 @@ def _list(format_: str) -> None:
         for x in found
     ]
     emit(table([("algorithm", "sampling", "parameters", "known faults", "printed in"), *rows], right=(3,)))
-    named = [(x.name, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in names()]
+    named = [(x.name, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in parameter_names()]
     emit("\n" + table([("parameter", "a function may also call it", "meaning", "in"), *named]))

@@ -2,15 +2,14 @@
 
 A *fault* is the same round with some parts replaced. A *reading* is another round that the same words allow. Reference,
 reading, fault and the user's function are all called in the same way. So a comparison finds the one that explains what
-the user's function does.
-"""
+the user's function does."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 from dpfl_theory.algorithms import algorithms
 from dpfl_theory.conform.operations import Operations
@@ -19,14 +18,12 @@ from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Fault, Readi
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Player", "Reference", "Values", "references"]
+__all__ = ["NameRow", "Player", "Reference", "Values", "parameter_names", "references"]
 
 Values = Mapping[str, Any]
 """Hyper-parameters by name, with n (clients) and d (parameters)."""
-
 Player = Callable[..., tuple[Array, Any]]
 """(w, state, clients, cohort, rng, values) -> (w, state)."""
-
 NOISE = frozenset({"noise", "noises"})
 """The parts of a round that are its noise."""
 
@@ -134,3 +131,40 @@ def references() -> dict[str, Reference]:
     (True, True)
     """
     return {name: Reference(algorithm) for name, algorithm in algorithms().items() if algorithm.is_reference}
+
+
+class NameRow(NamedTuple):
+    """A hyper-parameter: its name, its other names as declared, its meaning with its unit, and the algorithms that
+    declare it in this way."""
+
+    name: str
+    also: tuple[str, ...]
+    meaning: str
+    algorithms: tuple[str, ...]
+
+
+_EVERYWHERE = (
+    NameRow("r", ("cohort_size",), "expected number of clients in a round", ("every algorithm",)),
+    NameRow("n", (), "number of clients", ("every algorithm",)),
+    NameRow(
+        "sigma",
+        (),
+        "standard deviation of the noise, in place of noise_multiplier",
+        ("every algorithm with noise",),
+    ),
+)
+"""The parameters that every round may take."""
+
+
+def parameter_names() -> list[NameRow]:
+    """All rows, in the order of the names.
+
+    >>> [row.also for row in parameter_names() if row.name == "eta" and "dp-fedavg" in row.algorithms]
+    [('local_step', 'lr', 'learning_rate', 'eta_l')]
+    """
+    found: dict[tuple[str, tuple[str, ...], str], list[str]] = {}
+    for name, reference in references().items():
+        for p in reference.parameters:
+            found.setdefault((p.symbol, p.aliases, p.text), []).append(name)
+    rows = [NameRow(*key, tuple(algorithms)) for key, algorithms in found.items()]
+    return [*_EVERYWHERE, *sorted(rows, key=lambda row: (row.name.lower(), row.algorithms))]

@@ -18,7 +18,7 @@ from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
 from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
-from dpfl_theory.conform.comparisons.sampling_fallback import by_samples
+from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains
 from dpfl_theory.conform.probes import SPREAD, Plan

@@ -169,6 +169,17 @@ class Parameter:
         return Meaning(self.meaning, self.unit).text
 
     @property
+    def usual(self) -> str:
+        """Its usual value in words; empty where a value must be given.
+
+        >>> Parameter("eta", "local step", scale=INVERSE_SMOOTHNESS).usual, Parameter("E", "steps", kind="count").usual
+        ('1/L', '1')
+        """
+        if self.default is None or self.scale is None:
+            return "" if self.default is None else f"{self.default:g}"
+        return self.scale.text if self.default == 1.0 else f"{self.default:g} times {self.scale.text}"
+
+    @property
     def names(self) -> tuple[str, ...]:
         """The symbol and the other names."""
         return (self.symbol, *self.aliases)

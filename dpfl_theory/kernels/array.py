@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import linear_array, linear_records_array, linear_sparse_array
-from dpfl_theory.kernels.engine import Engine, Replicates
-from dpfl_theory.kernels.streams import RECORDS
+from dpfl_theory.kernels import linear_array
+from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
 
 __all__ = ["ArrayEngine"]
 
@@ -26,11 +25,6 @@ def _philox(xp: Any, counter: list[Any], key: list[Any]) -> list[Any]:
         c0, c1, c2, c3 = (p1 >> half) ^ c1 ^ k0, p1 & mask, (p0 >> half) ^ c3 ^ k1, p0 & mask
         k0, k1 = (k0 + w0) & mask, (k1 + w1) & mask
     return [c0, c1, c2, c3]
-
-
-def _of(data: Any) -> Any:
-    """The functions for dense or for CSR records."""
-    return linear_sparse_array if data.sparse else linear_array
 
 
 class ArrayEngine(Engine):
@@ -136,18 +130,16 @@ class ArrayEngine(Engine):
         return self.combine(updates, weights * xp.where(shrink, threshold[:, None] / positive, 1.0)), norms
 
     def linear_local_phase(self, data: Any, w: Any, step: Any, steps: int, cohort: Any = None) -> Any:
-        return _of(data).linear_local_phase(self.xp, data, w, step, steps)
+        return linear_array.linear_local_phase(self.xp, data, w, step, steps)
 
     def linear_gradients(self, data: Any, w: Any) -> Any:
-        return _of(data).linear_gradients(self.xp, data, w)
+        return linear_array.linear_gradients(self.xp, data, w)
 
     def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
-        module: Any = linear_sparse_array if data.sparse else linear_records_array
-        found: tuple[Any, Any] = module.linear_record_sums(self.xp, data, w, clients, chosen, threshold)
-        return found
+        return linear_array.linear_record_sums(self.xp, data, w, clients, chosen, threshold)
 
     def linear_values(self, data: Any, w: Any) -> Any:
-        return _of(data).linear_values(self.xp, data, w)
+        return linear_array.linear_values(self.xp, data, w)
 
     @property
     def threads(self) -> int:

@@ -6,7 +6,10 @@ this package and Numba's version. So checkouts and environments share it, and a 
 makes new code for all of them. Where the folder cannot be written, Numba's own folders are used.
 
 Of several processes that need a kernel at the same time, one compiles it and the others wait for it.
-"""
+
+The first run on a machine takes up to a minute more than the next ones. Numba reports when it starts to compile and
+when it has finished; it does neither where it finds a kernel in its cache. Where it compiles for longer than a moment,
+one sentence on stderr says so, unless ``DPFL_THEORY_HINTS=off``."""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ import functools
 import hashlib
 import os
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,10 +27,13 @@ from typing import IO, Any
 
 import numba
 import numpy as np
-from numba.core import config
+from numba.core import config, event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 
-__all__ = ["kernel", "mutable", "place"]
+from dpfl_theory.runtime.announce import claim_announcement
+from dpfl_theory.runtime.console import print_message
+
+__all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "kernel", "listen", "mutable", "place"]
 
 KEPT = 8
 """The number of folders that are kept, one for each version of the kernels; the oldest ones are removed."""
@@ -175,3 +182,59 @@ class _Kept(FunctionCache):  # type: ignore[misc]
         if self._held is not None:
             self._held.close()
             self._held = None
+
+
+LONG_SECONDS = 2.0
+"""Compilation that takes longer in total is reported."""
+SENTENCE = "compiling the kernels (once on this machine; up to a minute)"
+_PACKAGE = __name__.partition(".")[0]
+
+
+class Hint(event.Listener):  # type: ignore[misc]  # numba has no types
+    """Listens to compilations of kernels, adds up their time, and calls ``tell`` once it is long.
+
+    Kernels of other packages, and those that are not cached, do not count: the sentence would not be true of them.
+    """
+
+    def __init__(self, tell: Callable[[], None], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__()
+        self.tell, self.clock = tell, clock
+        self.spent, self.since, self.depth = 0.0, 0.0, 0
+        self.timer: threading.Timer | None = None
+
+    def on_start(self, event: Any) -> None:
+        """A compilation starts; one within another counts with that."""
+        self.depth += 1
+        if self.depth == 1 and _ours(event.data):
+            self.since = self.clock()
+            self.timer = threading.Timer(max(0.0, LONG_SECONDS - self.spent), self.tell)
+            self.timer.daemon = True
+            self.timer.start()
+
+    def on_end(self, event: Any) -> None:
+        """A compilation has ended, or failed."""
+        self.depth -= 1
+        if self.depth == 0 and self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+            self.spent += self.clock() - self.since
+
+
+def _ours(data: Any) -> bool:
+    """Whether a kernel of this package whose machine code is cached is being compiled."""
+    kernel = data.get("dispatcher") if isinstance(data, dict) else None
+    if kernel is None:
+        return False
+    module = getattr(getattr(kernel, "py_func", None), "__module__", "")
+    return module.partition(".")[0] == _PACKAGE and kernel.stats.cache_path is not None
+
+
+def _announce() -> None:
+    if claim_announcement():
+        print_message(SENTENCE)
+
+
+def listen() -> None:
+    """Start to listen to compilations in this process, unless hints are switched off."""
+    if os.environ.get("DPFL_THEORY_HINTS") != "off":
+        event.register("numba:compile", Hint(_announce))

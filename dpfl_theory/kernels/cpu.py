@@ -11,15 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.kernels import compiling, cpu_kernels, linear, linear_records, linear_sparse_records, philox
+from dpfl_theory.kernels import compiled, cpu_kernels, linear, linear_records, philox
 from dpfl_theory.kernels.compiled import mutable
-from dpfl_theory.kernels.engine import Engine, Replicates
-from dpfl_theory.kernels.streams import RECORDS
+from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
 from dpfl_theory.runtime import threads
 
 __all__ = ["CpuEngine"]
 
-compiling.listen()
+compiled.listen()
 
 
 class CpuEngine(Engine):
@@ -119,8 +118,7 @@ class CpuEngine(Engine):
         return linear.linear_gradients(data, w)
 
     def linear_record_sums(self, data: Any, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
-        sums = linear_sparse_records.linear_record_sums if data.sparse else linear_records.linear_record_sums
-        return sums(data, w, clients, chosen, threshold)
+        return linear_records.linear_record_sums(data, w, clients, chosen, threshold)
 
     def linear_values(self, data: Any, w: Any) -> Any:
         return linear.linear_values(data, w)

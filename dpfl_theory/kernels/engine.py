@@ -2,8 +2,7 @@
 
 An Engine owns the device's arrays, its counter-based noise and the few fused operations that matter for speed.
 Algorithms and problem kernels name neither NumPy, Numba nor CuPy: they use ``engine.xp`` (an array module with
-NumPy's interface) and the methods below. ``dpfl_theory.kernels.select`` picks an engine.
-"""
+NumPy's interface) and the methods below. ``dpfl_theory.kernels.select`` picks an engine."""
 
 from __future__ import annotations
 
@@ -13,7 +12,31 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ONLY_DENSE", "Engine", "Replicates"]
+__all__ = [
+    "COHORT",
+    "COIN",
+    "GRADIENT",
+    "NOISE",
+    "ONLY_DENSE",
+    "RECORDS",
+    "SERVER_NOISE",
+    "Engine",
+    "Replicates",
+]
+
+# Streams of the counter-based noise: one number for each purpose, so that no two draws of a round share an address.
+NOISE = 0
+"""Noise that a client adds to its message."""
+SERVER_NOISE = 1
+"""Noise on the average; per-client noise that only enters the average is drawn here too (exact in distribution)."""
+COHORT = 2
+"""Which clients take part."""
+COIN = 3
+"""A communication coin, as in ScaffNew."""
+GRADIENT = 4
+"""The error of a stochastic gradient, where it is simulated by adding noise of a known variance."""
+RECORDS = 5
+"""Which of a client's records a local step uses."""
 
 ONLY_DENSE = "sparse records run only on the CPU: choose device 'cpu', or list fewer `features`"
 

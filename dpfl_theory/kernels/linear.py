@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -64,6 +65,16 @@ class LinearData:
     def parameters(self) -> int:
         """The length d = classes * d0 of a parameter vector."""
         return int(self.classes * self.x.shape[1])
+
+    @cached_property
+    def records(self) -> NDArray[np.int64]:
+        """The number of records of each client (n,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def most_records(self) -> int:
+        """The largest of these numbers."""
+        return int(np.max(self.records))
 
     @property
     def sparse(self) -> bool:
@@ -283,7 +294,7 @@ def values_into(
 def linear_block(data: LinearData) -> int:
     """Replicates at a time: their logits of one client stay near a quarter of a megabyte where its records do too.
     Where reading the records again costs more, they stay near one megabyte (`benchmarks/linear.py`)."""
-    records = max(1, int(np.max(np.diff(data.offsets))))
+    records = max(1, data.most_records)
     numbers = 32768 if records * data.x.shape[1] <= 32768 else 131072
     return max(8, numbers // (data.classes * records))
 

@@ -1,4 +1,5 @@
-"""Linear models on any array module: the functions of ``kernels.linear`` with functions NumPy and CuPy share.
+"""Linear models on any array module: the functions of `kernels.linear` and `kernels.linear_records`, with functions
+that NumPy and CuPy share.
 
 Clients are grouped by size and padded to the largest of their group (less than twofold), so that one batched matrix
 product serves many clients. Padding records have zero features and so no gradient; values mask them out.
@@ -6,6 +7,7 @@ product serves many clients. Padding records have zero features and so no gradie
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -15,7 +17,7 @@ import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
 
-__all__ = ["linear_gradients", "linear_local_phase", "linear_values"]
+__all__ = ["linear_gradients", "linear_local_phase", "linear_record_sums", "linear_values"]
 
 # Logits held at once, in numbers; larger batches of clients are processed in turn.
 _LIMIT = 1 << 26
@@ -124,6 +126,8 @@ def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int)
     >>> linear_local_phase(np, data, np.array([[1.0]]), np.array([0.5]), 2)
     array([[[1.5]]])
     """
+    if data.sparse:
+        return _sparse_local_phase(xp, data, w, step, steps)
     replicates, d = w.shape
     features = d // data.classes
     out = xp.empty((data.clients, replicates, d))
@@ -151,6 +155,8 @@ def linear_gradients(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_gradients(np, data, np.array([[[1.0], [5.0]]])).tolist()
     [[[1.0], [2.0]]]
     """
+    if data.sparse:
+        return _sparse_gradients(xp, data, w)
     _, replicates, d = w.shape
     out = xp.empty(w.shape)
     for g in _parts(xp, data, replicates):
@@ -168,6 +174,8 @@ def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_values(np, data, np.array([[1.0], [5.0]])).tolist()
     [[0.5], [8.0]]
     """
+    if data.sparse:
+        return _sparse_values(xp, data, w)
     replicates, d = w.shape
     out = xp.empty((replicates, data.clients))
     start = w.reshape(1, replicates * data.classes, d // data.classes)
@@ -177,3 +185,139 @@ def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
         mean = xp.sum(xp.where(g.mask[:, None, :], losses, 0.0), axis=2) * g.share[:, :, 0]
         out[:, g.index] = mean.T + penalty[:, None]
     return out
+
+
+def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
+    """``sum_j g_j min(1, C/||g_j||)`` over records j of each slot's client; see `kernels.linear_records`.
+
+    >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
+    >>> who = np.zeros((1, 1), dtype=np.int64)
+    >>> linear_record_sums(np, data, np.array([[[1.0]]]), who, None, np.array([2.0]))[0]
+    array([[[-1.]]])
+    """
+    if data.sparse:
+        return _sparse_record_sums(xp, data, w, clients, chosen, threshold)
+    slots, replicates, d = w.shape
+    sizes = np.diff(data.offsets)
+    if chosen is None:
+        width = int(sizes.max())
+        number = xp.arange(width)[None, None, :]
+        chosen = xp.where(number < xp.asarray(sizes)[clients][:, :, None], number, -1)
+    out = xp.empty((slots * replicates, d))
+    used = xp.empty(slots * replicates)
+    at = w.reshape(slots * replicates, data.classes, d // data.classes)
+    first = xp.asarray(data.offsets[:-1])[clients].reshape(-1, 1)
+    rows = chosen.reshape(slots * replicates, -1)
+    if isinstance(threshold, str):
+        limits = None
+    else:
+        limits = xp.full(replicates, math.inf) if threshold is None else threshold
+        limits = xp.broadcast_to(limits[None], (slots, replicates)).reshape(-1)
+    size = max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
+    for a in range(0, slots * replicates, size):
+        cut = slice(a, a + size)
+        total, bound = _part(xp, data, at[cut], first[cut], rows[cut], None if limits is None else limits[cut])
+        out[cut] = total.reshape(total.shape[0], d)
+        used[cut] = bound
+    return out.reshape(slots, replicates, d), used.reshape(slots, replicates)
+
+
+def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any) -> tuple[Any, Any]:
+    """Some of the jobs: at (g, classes, d0), rows (g, b) -> sums (g, classes, d0), thresholds (g,)."""
+    mask = rows >= 0
+    records = first + xp.where(mask, rows, 0)
+    x = data.x[records] * mask[:, :, None]
+    group = _Group(None, x, data.y[records], data.threshold[records], mask, None)
+    logits = xp.matmul(at, x.transpose(0, 2, 1))
+    slopes = _slopes(xp, data, group, logits)
+    square = (at * at).sum(axis=(1, 2))[:, None]
+    length = (slopes * slopes).sum(axis=1) * (x * x).sum(axis=2)
+    length = length + 2.0 * data.ridge * (slopes * logits).sum(axis=1) + data.ridge**2 * square
+    length = xp.sqrt(xp.maximum(length, 0.0))
+    if limits is None:
+        nobody = ~mask.any(axis=1)[:, None]  # the median of no lengths is 0 by convention
+        padded = xp.concatenate([xp.where(mask, length, xp.nan), xp.where(nobody, 0.0, xp.nan)], axis=1)
+        limits = xp.nanmedian(padded, axis=1)
+    over = length > limits[:, None]
+    factor = xp.where(over, limits[:, None] / xp.where(over, length, 1.0), 1.0) * mask
+    total = xp.matmul(slopes * factor[:, None, :], x) + data.ridge * factor.sum(axis=1)[:, None, None] * at
+    return total, limits
+
+
+# CSR records: client by client, with the array module's own sparse products.
+
+
+def _clients(data: LinearData) -> Iterator[tuple[Any, _Group]]:
+    """Each client's records (m, d0), and the rest as a group of one client."""
+    for i in range(data.clients):
+        own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
+        yield data.x[own], _Group(i, None, data.y[own][None], data.threshold[own][None], None, None)
+
+
+def _gradient(xp: Any, data: LinearData, x: Any, g: _Group, at: Any) -> Any:
+    """The gradients at (rows, d0) of one client's mean loss, ridge included."""
+    slopes = _slopes(xp, data, g, (x @ at.T).T[None])[0]
+    return (x.T @ slopes.T).T / x.shape[0] + data.ridge * at
+
+
+def _sparse_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int) -> Any:
+    """`linear_local_phase` with CSR records."""
+    out = xp.empty((data.clients, *w.shape))
+    eta = xp.repeat(step, data.classes)[:, None]
+    for x, g in _clients(data):
+        at = w.reshape(len(eta), -1).copy()
+        total = xp.zeros(at.shape)
+        for _ in range(steps):
+            slope = _gradient(xp, data, x, g, at)
+            total += slope
+            at -= eta * slope
+        out[g.index] = total.reshape(w.shape)
+    return out
+
+
+def _sparse_gradients(xp: Any, data: LinearData, w: Any) -> Any:
+    """`linear_gradients` with CSR records."""
+    out = xp.empty(w.shape)
+    for x, g in _clients(data):
+        at = w[g.index].reshape(-1, x.shape[1])
+        out[g.index] = _gradient(xp, data, x, g, at).reshape(w.shape[1:])
+    return out
+
+
+def _sparse_values(xp: Any, data: LinearData, w: Any) -> Any:
+    """`linear_values` with CSR records."""
+    out = xp.empty((len(w), data.clients))
+    penalty = 0.5 * data.ridge * xp.sum(w * w, axis=1)
+    for x, g in _clients(data):
+        losses = _losses(xp, data, g, (x @ w.reshape(-1, x.shape[1]).T).T[None])[0]
+        out[:, g.index] = xp.mean(losses, axis=1) + penalty
+    return out
+
+
+def _sparse_record_sums(
+    xp: Any, data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any
+) -> tuple[Any, Any]:
+    """`linear_record_sums` with CSR records."""
+    slots, replicates, _ = w.shape
+    out, used = xp.empty(w.shape), xp.empty((slots, replicates))
+    for a in range(slots):
+        for s in range(replicates):
+            first, last = (int(end) for end in data.offsets[int(clients[a, s]) :][:2])
+            rows = xp.arange(first, last) if chosen is None else first + chosen[a, s][chosen[a, s] >= 0]
+            x, at = data.x[rows], w[a, s].reshape(data.classes, -1)
+            logits = (x @ at.T).T
+            slopes = _slopes(
+                xp, data, _Group(None, None, data.y[rows][None], data.threshold[rows][None], None, None), logits[None]
+            )[0]
+            length = (slopes * slopes).sum(axis=0) * xp.asarray(x.multiply(x).sum(axis=1)).ravel()
+            length = length + 2.0 * data.ridge * (slopes * logits).sum(axis=0) + data.ridge**2 * (at * at).sum()
+            length = xp.sqrt(xp.maximum(length, 0.0))
+            if isinstance(threshold, str):
+                bound = xp.median(length) if len(rows) else 0.0
+            else:
+                bound = math.inf if threshold is None else threshold[s]
+            over = length > bound
+            factor = xp.where(over, bound / xp.where(over, length, 1.0), 1.0)
+            out[a, s] = ((x.T @ (slopes * factor).T).T + data.ridge * factor.sum() * at).ravel()
+            used[a, s] = bound
+    return out, used

@@ -125,21 +125,69 @@ def _record_sums(
         used[a, s] = bound
 
 
-def linear_record_sums(
-    data: LinearData,
+@kernel()
+def _sparse_record_sums(
+    values: Any,
+    columns: Any,
+    starts: Any,
+    squares: Any,
+    y: Any,
+    offsets: Any,
+    bounds: Any,
+    code: int,
+    ridge: float,
+    classes: int,
     w: Any,
     clients: Any,
     chosen: Any,
+    everything: bool,
     threshold: Any,
-    into: Any = _record_sums,
-    records: tuple[Any, ...] | None = None,
-) -> tuple[Any, Any]:
+    median: bool,
+    out: Any,
+    used: Any,
+) -> None:
+    """`_record_sums` of CSR records: the lengths of gradients need only the nonzero entries."""
+    slots, replicates, _, features = w.shape
+    for job in range(slots * replicates):
+        a = job // replicates
+        s = job % replicates
+        first = offsets[clients[a, s]]
+        at = w[a, s]
+        if everything:
+            rows = np.arange(first, offsets[clients[a, s] + 1])
+        else:
+            m = 0
+            while m < chosen.shape[2] and chosen[a, s, m] >= 0:
+                m += 1
+            rows = first + chosen[a, s, :m]
+        p = np.zeros((classes, len(rows)))
+        for c in range(classes):
+            for j in range(len(rows)):
+                for e in range(starts[rows[j]], starts[rows[j] + 1]):
+                    p[c, j] += values[e] * at[c, columns[e]]
+        bound = threshold[s]
+        if median or bound < math.inf:
+            bound, weight = clipped(p, squares[rows], y[rows], bounds[rows], code, ridge, classes, at, bound, median)
+        else:
+            weight = float(len(rows))
+            slopes(p, y[rows], bounds[rows], np.int64(0), code, classes)
+        total = out[a, s]
+        for c in range(classes):
+            for k in range(features):
+                total[c, k] = weight * ridge * at[c, k]
+            for j in range(len(rows)):
+                for e in range(starts[rows[j]], starts[rows[j] + 1]):
+                    total[c, columns[e]] += p[c, j] * values[e]
+        used[a, s] = bound
+
+
+def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any) -> tuple[Any, Any]:
     """``sum_j g_j min(1, C/||g_j||)`` over records j of each slot's client, where g_j is the gradient of one record.
 
     w (A, S, d): the parameters of clients (A, S) [X]; chosen (A, S, b): record numbers within the client, padded with
     -1, or None for all; threshold: C (S,) [F/X], None for no clipping, or "median": the median of the lengths ||g_j||
     of the slot, 0 where no record is chosen. Returns the sums (A, S, d) [F/X] and the thresholds used (A, S) (inf
-    without clipping). into, records: the kernel, and the features as it takes them.
+    without clipping).
 
     >>> data = LinearData(np.ones((2, 1)), np.array([0.0, 4.0]), np.array([0, 2]), "squared", np.ones(2), 0.0, 1)
     >>> who = np.zeros((1, 1), dtype=np.int64)
@@ -156,19 +204,10 @@ def linear_record_sums(
         _SQUARES[data] = squares
     out = np.empty((slots, replicates, data.classes, d // data.classes))
     used = np.empty((slots, replicates))
+    features = (data.x.data, data.x.indices, data.x.indptr) if data.sparse else (data.x,)
     shared = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
-    at = mutable(w).reshape(out.shape)
     some = np.empty((slots, replicates, 0), dtype=np.int64) if chosen is None else chosen
-    into(
-        *(records or (data.x,)),
-        *shared,
-        at,
-        mutable(clients, np.int64),
-        some,
-        chosen is None,
-        limits,
-        median,
-        out,
-        used,
-    )
+    sums = _sparse_record_sums if data.sparse else _record_sums
+    who = mutable(clients, np.int64)
+    sums(*features, *shared, mutable(w).reshape(out.shape), who, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, replicates, d), used

@@ -16,14 +16,15 @@ from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.tape.operations import MOST_NUMBERS
 from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
-from dpfl_theory.problems.rounding import Rounding
+from dpfl_theory.problems.risk import Rounding
 from dpfl_theory.problems.sparse import gathered, is_sparse
 from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, sparse_matrix, vector
 
 if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
+    from dpfl_theory.problems.data import Dataset
 
-__all__ = ["LinearKernels", "LinearModel", "LinearPhase", "linear_data"]
+__all__ = ["LinearKernels", "LinearModel", "LinearPhase", "from_dataset", "linear_data"]
 
 _SMALL_COHORT = 0.5
 """The share of clients in a round below which only those are run (the saving is measured in `benchmarks/cohort.py`)."""
@@ -87,6 +88,40 @@ def linear_data(
     offsets = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     x, y = x[order] if is_sparse(x) else np.ascontiguousarray(x[order]), np.ascontiguousarray(y[order])
     return LinearData(x, y, offsets, loss, bound, nonnegative("ridge", ridge), classes)
+
+
+def from_dataset(
+    dataset: Dataset,
+    clients: Sequence[NDArray[np.int64]],
+    loss: str,
+    *,
+    threshold: Any = 1.0,
+    ridge: float = 0.0,
+    name: str = "",
+) -> LinearModel:
+    """A linear model on a data set; clients: each client's record numbers (see ``partition``).
+
+    loss: ``logistic`` for two classes, ``softmax`` for two or more, ``squared`` and ``huber`` for targets. threshold:
+    where a Huber loss turns linear [unit of y], one number or one for each client. Raises InputError where the data do
+    not fit the loss.
+
+    >>> from dpfl_theory.problems.data import Dataset
+    >>> data, parts = Dataset("two", np.ones((2, 1)), np.array([0.0, 1.0]), 2), [np.array([0]), np.array([1])]
+    >>> for loss in ("logistic", "squared"):
+    ...     print(from_dataset(data, parts, loss).constants.w_star.round(12))
+    [0.]
+    [0.5]
+    """
+    if loss == "logistic" and dataset.classes != 2:
+        raise InputError(
+            f"data set {dataset.name!r} has {dataset.classes} classes: logistic regression needs two, "
+            "use a softmax family or another data set"
+        )
+    if loss == "softmax" and dataset.classes < 2:
+        raise InputError(f"data set {dataset.name!r} has no class labels: use a least-squares or Huber family")
+    y, classes = 2.0 * dataset.y - 1.0 if loss == "logistic" else dataset.y, dataset.classes if loss == "softmax" else 1
+    data = linear_data(dataset.x, y, clients, loss, threshold=threshold, ridge=ridge, classes=classes)
+    return LinearModel(data, name or loss)
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +196,7 @@ class LinearKernels:
     @cached_property
     def records(self) -> Any:
         """The number of records of each client, (n,)."""
-        return self.engine.asarray(np.diff(self.data.offsets))
+        return self.engine.asarray(self.data.records)
 
     @cached_property
     def _client_infima(self) -> Any:

@@ -20,10 +20,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.risk import Risk, Whitened
+from dpfl_theory.problems.risk import Risk
 from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_pairs
-from dpfl_theory.problems.spanned import Spanned, spannable
 from dpfl_theory.problems.sparse import is_sparse, nonzero_columns
+from dpfl_theory.problems.whitened import Spanned, Whitened, spannable
 
 __all__ = ["Minimum", "minimise", "newton"]
 
@@ -244,9 +244,9 @@ def _minimise(white: Whitened, mu: float) -> Minimum:
             error = max(risk.value(w), 0.0)
             return Minimum(w, 0.0, error, "closed-form", "w fits every record up to rounding, so inf f = 0", full)
         if risk.loss.quadratic or bool(np.all(r <= risk.threshold)):
-            q = _project(white, w)
+            q = white.project(w)
             return _certified(risk, w, mu, full, lambda: _duality_gap(white, q))
-        q = newton(white, _project(white, w))
+        q = newton(white, white.project(w))
         bent = white.hessian(white.curvature(q))
         unique = full and bool(np.linalg.eigvalsh(bent)[0] > 1e-10)
         return _certified(risk, white.parameters(q), mu, unique, lambda: _duality_gap(white, q))
@@ -254,13 +254,6 @@ def _minimise(white: Whitened, mu: float) -> Minimum:
         q = newton(white)
         return _certified(risk, white.parameters(q), mu, True, lambda: _duality_gap(white, q))
     return _classify(white, full)
-
-
-def _project(white: Whitened, w: Array) -> Array:
-    """The coordinates q of a parameter vector w in the span of the records (one output)."""
-    if isinstance(white, Spanned):
-        return white.project(w)
-    return np.asarray(np.linalg.lstsq(white.basis, w, rcond=None)[0]) if white.size else np.zeros(0)
 
 
 def _classify(white: Whitened, full: bool) -> Minimum:

@@ -11,13 +11,11 @@ from scipy import sparse
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.files._records import NEARLY
 from dpfl_theory.problems.sparse import lengths
 from dpfl_theory.problems.validation import count, positive
 
 __all__ = ["prepared", "standardised"]
-
-_NEARLY = 1e-12
-"""A spread below this share of a column's largest number is rounding: the column is constant."""
 
 
 def prepared(
@@ -30,7 +28,7 @@ def prepared(
     """
     ones = np.ones((x.shape[0], 1))
     if isinstance(x, np.ndarray):
-        x = _columns(_standardised(x) if standardise else x, features)
+        x = _columns(standardised(x, bias=False) if standardise else x, features)
         x = np.hstack([x, ones]) if bias else x
     else:
         x = _chosen(_scaled(x) if standardise else x, features)
@@ -39,12 +37,6 @@ def prepared(
         longest = float(np.max(lengths(x)))
         x = x * (positive("row_norm", row_norm) / (longest if longest > 0.0 else 1.0))
     return np.ascontiguousarray(x) if isinstance(x, np.ndarray) else x
-
-
-def _standardised(x: Array) -> Array:
-    spread = x.std(axis=0)
-    constant = spread <= _NEARLY * np.max(np.abs(x), axis=0, initial=0.0)
-    return np.asarray(np.where(constant, 0.0, x - x.mean(axis=0)) / np.where(constant, 1.0, spread))
 
 
 def _scaled(x: Any) -> Any:
@@ -89,16 +81,18 @@ def _listed(features: Sequence[int], columns: int) -> list[int]:
     return chosen
 
 
-def standardised(x: Array, training: NDArray[np.int64], unit: bool = False, bias: bool = True) -> Array:
-    """Columns with mean 0 and deviation 1 over the training rows (constant ones 0), then a column of ones (bias).
+def standardised(x: Array, training: NDArray[np.int64] | None = None, unit: bool = False, bias: bool = True) -> Array:
+    """Columns with mean 0 and deviation 1 over the training rows, by default all (constant ones 0), then a column of
+    ones (bias).
 
     unit: scale every row to length 1 before the ones are appended; a row that is zero stays zero.
 
     >>> standardised(np.array([[1.0], [3.0], [7.0]]), np.array([0, 1]))[:, 0].tolist()
     [-1.0, 1.0, 5.0]
     """
-    mean, spread = x[training].mean(axis=0), x[training].std(axis=0)
-    constant = spread <= _NEARLY * np.max(np.abs(x[training]), axis=0, initial=0.0)
+    rows = x if training is None else x[training]
+    mean, spread = rows.mean(axis=0), rows.std(axis=0)
+    constant = spread <= NEARLY * np.max(np.abs(rows), axis=0, initial=0.0)
     x = np.where(constant, 0.0, x - mean)
     x /= np.where(constant, 1.0, spread)
     if unit:

@@ -1,4 +1,4 @@
-"""A weighted empirical risk of a linear model, and the coordinates in which it is well conditioned.
+"""A weighted empirical risk of a linear model, and the rounding of its values.
 
 ``f(w) = sum_j a_j loss(x_j^T w, y_j) + (ridge/2) ||w||^2``: a client (a_j = 1/m_i) or all of them (a_j = 1/(n m_i)).
 """
@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,9 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.losses import LOSS, Loss
 from dpfl_theory.problems.sparse import gathered, lengths, terms
 
-__all__ = ["Risk", "Whitened", "client_risk", "global_risk"]
+__all__ = ["Risk", "Rounding", "client_risk", "global_risk"]
 
 _EPS = float(np.finfo(np.float64).eps)
-
-_BLOCK = 4096  # records whose share of a softmax Hessian is formed at once: it stays in the cache, twice as fast as all
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,120 +112,51 @@ def global_risk(data: LinearData) -> Risk:
     return Risk(data.x, data.y, data.threshold, weight, data.loss, data.ridge, data.classes)
 
 
-@dataclass(frozen=True, eq=False)
-class Whitened:
-    """A risk in coordinates q in which its largest Hessian is the identity: ``w = contrast q basis^T``.
+@dataclass(frozen=True)
+class Rounding:
+    """The data's properties that the bound needs.
 
-    basis (d0, r) spans the rows of x, scaled by ``1/sqrt(c s^2 + ridge)`` (s: singular values of the weighted features,
-    c: the loss's curvature), so rank-deficient and badly scaled data need no care in Newton's method. For softmax,
-    contrast (classes, classes - 1) has orthonormal columns that sum to zero, which fixes the gauge: adding one vector
-    to all classes changes nothing. A direct consequence: q has only directions in which the data can move f.
-    """
+    longest: the largest length of a record's features; target: the largest |y| of a regression, 0 otherwise; slope: the
+    largest slope of a loss by its logit, inf for the squared loss; terms: the number of terms of a value; features: the
+    number of terms of a logit; classes: of one logit."""
 
-    risk: Risk
+    longest: float
+    target: float
+    slope: float
+    terms: int
+    features: int
+    classes: int
 
-    @cached_property
-    def basis(self) -> Array:
-        """(d0, r)."""
-        r = self.risk
-        weighted = np.sqrt(r.weight)[:, None] * r.x
-        _, s, vt = np.linalg.svd(weighted, full_matrices=False)
-        rank = int(np.sum(s > 4.0 * max(r.x.shape) * _EPS * s[0])) if len(s) and s[0] > 0.0 else 0
-        return np.asarray(vt[:rank].T / np.sqrt(r.loss.curvature_bound * s[:rank] ** 2 + r.ridge))
+    @classmethod
+    def from_records(cls, data: LinearData) -> Rounding:
+        """Of records on the host."""
+        loss = LOSS[data.loss]
+        return cls(
+            float(np.max(lengths(data.x))),
+            float(np.max(np.abs(data.y))) if loss.of_residual else 0.0,
+            float(np.max(loss.slope_sum(data.threshold))),
+            int(np.max(np.diff(data.offsets))) + data.clients + data.parameters,
+            terms(data.x),
+            data.classes,
+        )
 
-    @cached_property
-    def contrast(self) -> Array:
-        """(classes, classes - 1) for softmax, else (1, 1)."""
-        classes = self.risk.classes
-        if not self.risk.loss.classwise:
-            return np.ones((1, 1))
-        columns = np.triu(np.ones((classes, classes - 1))) - np.arange(1, classes) * np.eye(classes, classes - 1, -1)
-        return np.asarray(columns / np.linalg.norm(columns, axis=0))
+    def bound(self, xp: Any, w: Any, values: Any) -> Any:
+        """A bound on the rounding error of values at w (S, d), f (S,) or the f_i (S, n) [F].
 
-    @cached_property
-    def x(self) -> Array:
-        """The features in these coordinates (m, r)."""
-        return np.asarray(self.risk.x @ self.basis)
+        Each logit z errs by at most ``delta = 16 (d0 + 4) eps (max ||x|| ||w|| + max |y|)``, as in `Risk.logit_error`.
+        The mean loss errs by at most ``delta (s + delta/2)`` for slopes of length s, at most ``min(slope, sqrt(2 f))``
+        in the mean for each of the losses; the sums and the loss functions add ``(terms + 8) eps f`` and, for softmax,
+        whose normaliser is 1 at least, 4 eps for each class.
 
-    @cached_property
-    def penalty(self) -> Array:
-        """The ridge in these coordinates, one number for each coordinate of q."""
-        return np.tile(self.risk.ridge * np.sum(self.basis**2, axis=0), self.contrast.shape[1])
-
-    @property
-    def rank(self) -> int:
-        """The number r of directions that the records span."""
-        return int(self.basis.shape[1])
-
-    @property
-    def size(self) -> int:
-        """The number of coordinates."""
-        return int(self.contrast.shape[1]) * self.rank
-
-    def _grid(self, q: Array) -> Array:
-        return q.reshape(self.contrast.shape[1], self.rank)
-
-    def parameters(self, q: Array) -> Array:
-        """The flat parameter vector w of q."""
-        return np.asarray(self.contrast @ self._grid(q) @ self.basis.T).ravel()
-
-    def move(self, q: Array) -> Array:
-        """The change of the logits along q, (m,) or (m, classes)."""
-        z = self.x @ self._grid(q).T @ self.contrast.T
-        return np.asarray(z if self.risk.loss.classwise else z[:, 0])
-
-    def logits(self, q: Array) -> Array:
-        """The logits at q, with removed classes at -inf."""
-        z = self.move(q)
-        return z if self.risk.allowed is None else np.where(self.risk.allowed, z, -np.inf)
-
-    def value(self, q: Array) -> float:
-        """f at q [F]."""
-        r = self.risk
-        losses = r.loss.value(self.logits(q), r.y, r.threshold)
-        return float(r.weight @ losses) + 0.5 * float(self.penalty @ (q * q))
-
-    def pull(self, slopes: Array) -> Array:
-        """``sum_j a_j slope_j x_j`` in these coordinates."""
-        columns = slopes.reshape(len(slopes), -1) * self.risk.weight[:, None]
-        return np.asarray(self.contrast.T @ columns.T @ self.x).ravel()
-
-    def gradient(self, q: Array) -> Array:
-        """The gradient with respect to q."""
-        r = self.risk
-        return self.pull(r.loss.slope(self.logits(q), r.y, r.threshold)) + self.penalty * q
-
-    def curvature(self, q: Array) -> Array:
-        """The losses' curvature at q: see ``Loss.curvature``."""
-        r = self.risk
-        return r.loss.curvature(self.logits(q), r.y, r.threshold)
-
-    def bend(self, curvature: Array, move: Array) -> Array:
-        """The change of the slopes for a change of the logits."""
-        if curvature.ndim == 1:
-            return curvature * move
-        scaled = curvature * move
-        return np.asarray(scaled - curvature * np.sum(scaled, axis=1, keepdims=True))
-
-    def hessian(self, curvature: Array) -> Array:
-        """The Hessian with respect to q for the losses' curvature there."""
-        r = self.risk
-        if curvature.ndim == 1:
-            h = (self.x * (r.weight * curvature)[:, None]).T @ self.x
-        else:
-            h = np.zeros((self.size, self.size))
-            for first in range(0, len(r.weight), _BLOCK):
-                h += self._softmax_hessian(curvature, slice(first, first + _BLOCK))
-        h[np.diag_indices_from(h)] += self.penalty
-        return np.asarray(h)
-
-    def _softmax_hessian(self, curvature: Array, part: slice) -> Array:
-        """The share of some records in the Hessian of a softmax loss."""
-        x, p, weight = self.x[part], curvature[part], self.risk.weight[part]
-        blocks = np.stack([(x * (weight * own)[:, None]).T @ x for own in p.T])
-        h = np.einsum("ck,cl,cij->kilj", self.contrast, self.contrast, blocks, optimize=True)
-        h = h.reshape(self.size, self.size)
-        means = np.sqrt(weight)[:, None] * (p @ self.contrast)
-        outer = (means[:, :, None] * x[:, None, :]).reshape(len(x), self.size)
-        h -= outer.T @ outer
-        return np.asarray(h)
+        >>> data = LinearData(np.ones((2, 1)), np.zeros(2), np.array([0, 1, 2]), "squared", np.ones(2), 0.0, 1)
+        >>> bool(Rounding.from_records(data).bound(np, np.ones((1, 1)), np.array([0.5]))[0] < 1e-13)
+        True
+        """
+        with np.errstate(over="ignore"):  # beyond the largest number the bound is inf
+            length = xp.sqrt((w * w).sum(axis=1))
+            if values.ndim == 2:
+                length = length[:, None]
+            delta = 16.0 * (self.features + 4) * _EPS * (self.longest * length + self.target)
+            slope = xp.minimum(self.slope, xp.sqrt(2.0 * xp.maximum(values, 0.0)))
+            total = (self.terms + 8) * _EPS * xp.abs(values) + delta * (slope + 0.5 * delta)
+            return total + (4.0 * self.classes * _EPS if self.classes > 1 else 0.0)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,17 @@ from scipy import sparse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["choice", "count", "fraction", "matrix", "nonnegative", "positive", "sparse_matrix", "vector"]
+__all__ = [
+    "choice",
+    "count",
+    "finite_array",
+    "fraction",
+    "matrix",
+    "nonnegative",
+    "positive",
+    "sparse_matrix",
+    "vector",
+]
 
 
 def count(name: str, value: Any, minimum: int = 1) -> int:
@@ -26,34 +36,26 @@ def count(name: str, value: Any, minimum: int = 1) -> int:
     return int(value)
 
 
-def _number(name: str, value: Any, wanted: str) -> float:
-    if isinstance(value, (bool, str)) or not isinstance(value, (int, float, np.integer, np.floating)):
+def _number(name: str, value: Any, wanted: str, fits: Callable[[float], bool]) -> float:
+    number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not (number and fits(float(value))):
         raise InputError(f"{name} is {value!r}: {wanted} is needed")
     return float(value)
 
 
 def nonnegative(name: str, value: Any) -> float:
     """A finite number >= 0."""
-    number = _number(name, value, "a finite number that is zero or more")
-    if not (math.isfinite(number) and number >= 0.0):
-        raise InputError(f"{name} is {value!r}: a finite number that is zero or more is needed")
-    return number
+    return _number(name, value, "a finite number that is zero or more", lambda x: math.isfinite(x) and x >= 0.0)
 
 
 def positive(name: str, value: Any) -> float:
     """A finite number > 0."""
-    number = _number(name, value, "a finite number above zero")
-    if not (math.isfinite(number) and number > 0.0):
-        raise InputError(f"{name} is {value!r}: a finite number above zero is needed")
-    return number
+    return _number(name, value, "a finite number above zero", lambda x: math.isfinite(x) and x > 0.0)
 
 
 def fraction(name: str, value: Any) -> float:
     """A number in [0, 1]."""
-    number = _number(name, value, "a number between 0 and 1")
-    if not 0.0 <= number <= 1.0:
-        raise InputError(f"{name} is {value!r}: a number between 0 and 1 is needed")
-    return number
+    return _number(name, value, "a number between 0 and 1", lambda x: 0.0 <= x <= 1.0)
 
 
 def choice(name: str, value: Any, known: Sequence[str]) -> str:
@@ -63,7 +65,8 @@ def choice(name: str, value: Any, known: Sequence[str]) -> str:
     return str(value)
 
 
-def _finite(name: str, value: Any, ndim: int) -> Array:
+def finite_array(name: str, value: Any, ndim: int) -> Array:
+    """Finite numbers with this number of dimensions."""
     try:
         array = np.ascontiguousarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -83,7 +86,7 @@ def _finite(name: str, value: Any, ndim: int) -> Array:
 
 def vector(name: str, value: Any, length: int | None = None) -> Array:
     """Finite numbers, shape (length,)."""
-    array = _finite(name, value, 1)
+    array = finite_array(name, value, 1)
     if length is not None and len(array) != length:
         raise InputError(f"{name} has {len(array)} entries: {length} are needed")
     return array
@@ -91,7 +94,7 @@ def vector(name: str, value: Any, length: int | None = None) -> Array:
 
 def matrix(name: str, value: Any) -> Array:
     """Finite numbers with two dimensions."""
-    return _finite(name, value, 2)
+    return finite_array(name, value, 2)
 
 
 def sparse_matrix(name: str, value: Any) -> Any:

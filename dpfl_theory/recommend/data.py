@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems import logistic, softmax
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.linear_model import LinearModel, from_dataset
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.recommend.constants_from_data import (
@@ -85,9 +84,8 @@ class DataSource(DataOptions):
         else:
             parts = split(self.partition or "iid", found.y, CLIENTS if clients is None else clients)
         parts = [own for _ in range(copies) for own in parts]
-        if found.classes == 2:
-            return logistic.from_data(found, parts, self.ridge, f"logistic regression on {found.name}")
-        return softmax.from_data(found, parts, self.ridge, f"softmax regression on {found.name}")
+        loss = "logistic" if found.classes == 2 else "softmax"
+        return from_dataset(found, parts, loss, ridge=self.ridge, name=f"{loss} regression on {found.name}")
 
     def summary(self, problem: LinearModel) -> Document:
         """The source, the problem, and the numbers of clients and records."""

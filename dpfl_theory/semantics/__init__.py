@@ -2,8 +2,8 @@
 
 `operations.run_round` runs a description (`dpfl_theory.algorithms`) in a few operations: the gradient of a client, an
 error of it (even or skewed), privacy noise, a cohort (without replacement or with it), a coin, a bounded message. A
-world (`base.World`) interprets these operations: exact moments of quadratics with fractions (`rational`), all functions
-of a class for performance estimation (`performance`), or plain draws (`drawn`).
+world (`base.World`) interprets these operations: exact moments of quadratics with fractions (`rational`), or all
+functions of a class for performance estimation (`performance`).
 
 `base.expected` runs a round for every possible outcome of its choices and adds up the observations, weighted by
 probability. `moments.Moments` repeats a linear round without enumerating the draws of all repetitions. The algorithms

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COIN, SERVER_NOISE
+from dpfl_theory.kernels.engine import COIN, SERVER_NOISE
 from dpfl_theory.kernels.tape.operations import Untraceable
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.semantics.base import Vector, World

@@ -14,6 +14,7 @@ from dpfl_theory.core.parameter import KINDS, Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.validation import count as require_integer
 from dpfl_theory.simulation.base import Algorithm, Context, Round
 from dpfl_theory.simulation.cohort import Cohort
 from dpfl_theory.simulation.gradients import FullGradient, Gradient, RecordGradient
@@ -22,7 +23,6 @@ from dpfl_theory.simulation.hyperparameters import (
     fits_replicates,
     positive,
     positive_steps,
-    require_integer,
     step_at,
     to_json,
 )

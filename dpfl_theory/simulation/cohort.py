@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.core.algorithm import Sampling
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COHORT
+from dpfl_theory.kernels.engine import COHORT
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import to_json
 

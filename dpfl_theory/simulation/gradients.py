@@ -10,23 +10,62 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import GRADIENT, NOISE
+from dpfl_theory.kernels.engine import GRADIENT, NOISE
+from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import PerReplicate, fits_replicates, noisy, positive, to_json
 
-__all__ = ["MEDIAN", "FullGradient", "Gradient", "NoisyGradient", "RecordGradient"]
+__all__ = ["MEDIAN", "FullGradient", "Gradient", "NoisyGradient", "RecordGradient", "batches"]
 
 MEDIAN = "median"
 """The clipping threshold of noble2022 D.1: the median length of the current gradients. It depends on the data."""
-_SIZES: WeakKeyDictionary[Any, dict[float, tuple[Any, Any]]] = WeakKeyDictionary()
-"""By data and share: the number of each client's records, and the number of them that a step uses."""
+
+
+@dataclass(frozen=True)
+class Batches:
+    """sizes, counts (n,): each client's records, and how many of them a step uses; size, count: these numbers where all
+    clients have the same, else None."""
+
+    sizes: Any
+    counts: Any
+    size: int | None
+    count: int | None
+
+
+def batches(problem: Problem, share: float) -> Batches:
+    """The batches of a share of each client's records. Raises InputError where a client would have an empty one."""
+    data = getattr(problem, "data", None)
+    if data is None:
+        raise no_records(problem, "a gradient of records")
+    return _batches(data, share)
+
+
+def whole_part(share: float, records: Any) -> Any:
+    """floor(sR), where s R is a whole number up to rounding.
+
+    >>> whole_part(0.29, np.array([100, 99])).tolist()  # 0.29 * 100 is 28.999999999999996
+    [29, 28]
+    """
+    return np.floor(share * records * (1.0 + 1e-12)).astype(np.int64)
+
+
+@lru_cache(maxsize=8)  # asked in every local step
+def _batches(data: LinearData, share: float) -> Batches:
+    sizes = data.records
+    counts = whole_part(share, sizes)
+    if counts.min() < 1:
+        least = int(sizes.min())
+        need = f"a client has {least} records, so give at least 1/{least}"
+        raise InputError(f"the share of records is {share:g}: {need}")
+    size, count = (int(own[0]) if (own == own[0]).all() else None for own in (sizes, counts))
+    return Batches(sizes, counts, size, count)
 
 
 class Gradient(ABC):
@@ -126,41 +165,23 @@ class RecordGradient(Gradient):
 
     def validate(self, problem: Problem, replicates: int) -> None:
         super().validate(problem, replicates)
-        data = getattr(problem, "data", None)
-        if data is None:
-            raise no_records(problem, "a gradient of records")
-        least = int(np.diff(data.offsets).min())
-        if self._count(least) < 1:
-            need = f"at least 1/{least}"
-            raise InputError(f"the share of records is {self.share:g}: a client has {least} records, so give {need}")
-
-    def _count(self, records: Any) -> Any:
-        """floor(sR), where s R is a whole number up to rounding."""
-        return np.floor(self.share * records * (1.0 + 1e-12)).astype(np.int64)
-
-    def sizes(self, data: Any) -> tuple[Any, Any]:
-        """The number of records of each client, and the number that a step uses: the same in every step."""
-        known = _SIZES.setdefault(data, {})
-        if self.share not in known:
-            sizes = np.diff(data.offsets)
-            known[self.share] = sizes, self._count(sizes)
-        return known[self.share]
+        batches(problem, self.share)
 
     def evaluate(self, context: Context, w: Any, clients: Any, k: int, step: int) -> Any:
         engine, kernels = context.engine, context.kernels
         clients = context.everyone if clients is None else clients
-        chosen = None
+        chosen, own = None, batches(context.problem, self.share)
         if self.share < 1.0:
-            sizes, counts = self.sizes(context.problem.data)  # type: ignore[attr-defined]
-            chosen = engine.subsets(context.replicates, k, clients, sizes, counts, step)
+            chosen = engine.subsets(context.replicates, k, clients, own.sizes, own.counts, step)
         fixed = self.threshold is not None and not isinstance(self.threshold, str)
         limit = context.per_replicate(self.threshold) if fixed else self.threshold
         sums, used = kernels.record_sums(w, clients, chosen, limit)  # type: ignore[attr-defined]
-        expected = self.share * kernels.records[clients]  # type: ignore[attr-defined]
+        size: Any = kernels.records[clients][:, :, None] if own.size is None else own.size  # type: ignore[attr-defined]
+        expected = self.share * size
         if noisy(self.noise_multiplier):
             spread = 2.0 * used * context.per_replicate(self.noise_multiplier)
             sums = sums + spread[:, :, None] * context.normals(k, NOISE, clients, step)
-        return sums / expected[:, :, None]
+        return sums / expected
 
     def describe(self) -> dict[str, Any]:
         described = {

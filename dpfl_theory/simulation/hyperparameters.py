@@ -21,7 +21,6 @@ __all__ = [
     "noisy",
     "positive",
     "positive_steps",
-    "require_integer",
     "step_at",
     "to_json",
 ]
@@ -125,9 +124,3 @@ def fits_replicates(name: str, value: Any, replicates: int) -> None:
     if shape not in ((), (replicates,)):
         what = f"{shape[0]} values for {replicates} replicates" if len(shape) == 1 else f"shape {shape}"
         raise InputError(f"{name} has {what}: give one number, or one for each replicate")
-
-
-def require_integer(name: str, value: Any, minimum: int = 1) -> None:
-    """Raise InputError unless ``value`` is an integer of at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < minimum:
-        raise InputError(f"{name} is {value!r}: a whole number of at least {minimum} is needed")

@@ -10,6 +10,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.observables import Observable
+from dpfl_theory.simulation.observables.base import nonnegative
 
 __all__ = ["accuracy"]
 
@@ -46,13 +47,12 @@ def accuracy(data: LinearData, name: str = "test-accuracy") -> Observable:
         x, y, share, _ = held[id(engine)]
         return _right(engine.xp, h.w, x, y, share, data.classes)
 
-    return Observable(
+    return nonnegative(
         name,
         (0, 0),
         r"\frac{1}{n}\sum_i \frac{1}{m_i}\sum_j 1(\hat y_{ij} = y_{ij})",
         "share of correct labels on held-out records, averaged over the clients",
         evaluate,
-        lambda _: 0.0,
         lambda _: 1.0,
         of_state=True,
     )

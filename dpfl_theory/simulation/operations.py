@@ -7,7 +7,7 @@ that a round writes for client i is called once with i = Ellipsis: then ``h[i]``
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.errors import InputError
-from dpfl_theory.kernels.streams import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
+from dpfl_theory.kernels.engine import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
 from dpfl_theory.problems.base import no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.cohort import Cohort
-from dpfl_theory.simulation.gradients import FullGradient, Gradient, RecordGradient
+from dpfl_theory.simulation.gradients import Batches, FullGradient, Gradient, batches
 from dpfl_theory.simulation.local_updates import LocalUpdates, dense, shrunk
 
 __all__ = ["BatchOperations", "Members", "many"]
@@ -72,6 +72,7 @@ class BatchOperations:
         self.asked = cohort.scheme == "full"
         """Whether the round depends on the cohort."""
         self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
+        self._rows: dict[float, Any] = {}
         self._inside = 0
         self._where: Any = None
         self._members = self.everyone
@@ -134,13 +135,11 @@ class BatchOperations:
     def _for_each(self, value: Any, clients: int | None = None) -> Any:
         """A value with one entry for each of n clients and replicate, (n, S, 1 or d); or several of them."""
         clients = self.n if clients is None else clients
-        if value is Ellipsis or isinstance(value, Chosen):
+        shape = getattr(value, "shape", ())
+        if value is Ellipsis or isinstance(value, Chosen) or (len(shape) == 3 and shape[:2] == (clients, self.S)):
             return value
         if isinstance(value, (tuple, list)) or is_dataclass(value):
             return _joined(lambda leaf: self._for_each(leaf, clients), value)
-        shape = getattr(value, "shape", ())
-        if shape[:2] == (clients, self.S) and len(shape) == 3:
-            return value
         like = (clients, self.S, shape[-1] if shape else 1)
         return self._xp.broadcast_to(value, like) if shape else self._xp.full(like, float(value))
 
@@ -165,7 +164,7 @@ class BatchOperations:
 
     def apply(self, values: Any, of: Callable[[Any], Any]) -> Any:
         """A function of each client's value."""
-        (clients, *_) = (x.shape[0] for x in _leaves(values) if len(getattr(x, "shape", ())) == 3)
+        clients = next(x.shape[0] for x in _leaves(values) if len(getattr(x, "shape", ())) == 3)
         return self._for_all(of, clients, values)
 
     def put(self, values: Any, members: Members, new: Any) -> Any:
@@ -199,8 +198,8 @@ class BatchOperations:
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             raise no_records(self._context.problem, "a number of records")
-        if (sizes := np.diff(self._context.problem.data.offsets)).min() == sizes.max():  # type: ignore[attr-defined]
-            return int(sizes[0])
+        if (size := batches(self._context.problem, 1.0).size) is not None:
+            return size
         if isinstance(i, Chosen):
             return records[i.clients][:, :, None]
         return records[:, None, None] if i is Ellipsis else records[i]
@@ -209,29 +208,27 @@ class BatchOperations:
         """The numbers of the clients (P, S) of an index."""
         return i.clients if isinstance(i, Chosen) else self._context.everyone
 
-    def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Any]:
-        """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes (n,)."""
+    def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Batches]:
+        """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes."""
         context = self._context
         if not (i is Ellipsis or isinstance(i, Chosen)) or lots:
             raise InputError("a batched simulation draws floor(s R) records for all clients at once")
-        draw = RecordGradient(share)
-        draw.validate(context.problem, self.S)
-        sizes, counts = draw.sizes(context.problem.data)  # type: ignore[attr-defined]
+        own = batches(context.problem, share)
         if share == 1.0:
-            return None, counts
+            return None, own
         self._own(i)
         step = self._next(RECORDS)
-        return context.engine.subsets(context.replicates, self._k, self._clients(i), sizes, counts, step), counts
+        return context.engine.subsets(context.replicates, self._k, self._clients(i), own.sizes, own.counts, step), own
 
     def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
         """The sum of each client's next batch of record gradients, each clipped, and their number."""
         context = self._context
-        chosen, counts = self._batch(i, share, lots)
+        chosen, own = self._batch(i, share, lots)
         y, clients = self._at(i, y), self._clients(i)
         sums, _ = context.kernels.record_sums(y, clients, chosen, self.row(threshold))  # type: ignore[attr-defined]
-        if (counts == counts[0]).all():
-            return sums, int(counts[0])
-        return sums, context.engine.asarray(counts.astype(np.float64))[clients][:, :, None]
+        if own.count is not None:
+            return sums, own.count
+        return sums, context.engine.asarray(own.counts.astype(np.float64))[clients][:, :, None]
 
     def _at(self, i: Any, y: Any) -> Any:
         """Points of the clients of an index, (P, S, d)."""
@@ -241,9 +238,9 @@ class BatchOperations:
     def record_gradients(self, i: Any, y: Any, share: float, lots: bool = False) -> Any:
         """The gradients (b, n, S, d) of the records of each client's next batch, where all have b records."""
         context, xp = self._context, self._xp
-        chosen, counts = self._batch(i, share, lots)
-        b = int(counts[0])
-        if (counts != b).any():
+        chosen, own = self._batch(i, share, lots)
+        b = own.count
+        if b is None:
             raise InputError("clients have different numbers of records: a batched simulation has only their sums")
         y, clients = self._at(i, y), self._clients(i)
         if chosen is None:
@@ -273,8 +270,11 @@ class BatchOperations:
 
     def row(self, value: Any) -> Any:
         """A number, or one for each replicate (S, 1), as an array (S,)."""
-        xp = self._xp
-        return xp.ascontiguousarray(value[:, 0]) if many(value) else xp.full(self.S, float(value))
+        if many(value):
+            return self._xp.ascontiguousarray(value[:, 0])
+        if value not in self._rows:
+            self._rows[value] = self._xp.full(self.S, float(value))
+        return self._rows[value]
 
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
@@ -388,7 +388,9 @@ def many(value: Any) -> bool:
 
 def _leaves(tree: Any) -> Iterator[Any]:
     """The values of a tree."""
-    if isinstance(tree, (tuple, list)) and not isinstance(tree, Chosen):
+    if hasattr(tree, "shape"):  # as most are, and quick to see
+        yield tree
+    elif isinstance(tree, (tuple, list)) and not isinstance(tree, Chosen):
         for part in tree:
             yield from _leaves(part)
     elif is_dataclass(tree):
@@ -408,10 +410,12 @@ def _written(new: Any, values: Any, index: Any) -> Any:
 def _joined(of: Callable[..., Any], *trees: Any) -> Any:
     """A tree of the same shape whose leaves are a function of those of the trees."""
     first = trees[0]
+    if hasattr(first, "shape"):
+        return of(*trees)
     if isinstance(first, Chosen):
         return first
     if isinstance(first, (tuple, list)):
         return type(first)(_joined(of, *parts) for parts in zip(*trees, strict=True))
     if is_dataclass(first) and not isinstance(first, type):
-        return replace(first, **{f.name: _joined(of, *(getattr(t, f.name) for t in trees)) for f in fields(first)})
+        return type(first)(**{f.name: _joined(of, *(getattr(t, f.name) for t in trees)) for f in fields(first)})
     return first if first is None else of(*trees)

@@ -28,11 +28,11 @@ from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.kernels.tape.replay import Player, worthwhile
 from dpfl_theory.notebook import Tabular, figure
 from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.validation import count as require_integer
 from dpfl_theory.simulation.base import Algorithm, Context
 from dpfl_theory.simulation.batched import Simulation
 from dpfl_theory.simulation.cohort import Cohort
 from dpfl_theory.simulation.divergence import NEVER, DivergenceWarning, divergence_text, first_rounds, lost
-from dpfl_theory.simulation.hyperparameters import require_integer
 from dpfl_theory.simulation.observables import Observable, get
 
 if TYPE_CHECKING:

@@ -190,8 +190,7 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
     if parameter.default is None:
         without = "; from privacy.epsilon, else none"
     elif parameter.scale is not None:
-        times = "" if parameter.default == 1.0 else f"{parameter.default:g} times "
-        without = f"; {times}{parameter.scale.text} without it"
+        without = f"; {parameter.usual} without it"
     else:
         values = OF_KIND[parameter.kind]
         default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)

@@ -24,8 +24,7 @@ from dpfl_theory.audit.rules import Rule, epsilon_from_counts, mu_from_counts
 from dpfl_theory.audit.view import fitted, fixed_scores, scaffnew_messages
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import NOISE
+from dpfl_theory.kernels.engine import NOISE, Replicates
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.simulation import Cohort, Simulation
 

@@ -72,11 +72,11 @@ def test_a_method_concerns_whom_it_checks(method: str) -> None:
 
 
 def test_a_family_that_is_named_in_plain_data_concerns_whoever_can_make_it() -> None:
-    """No module of a statement imports problems/huber.py: the name "huber" finds it by scan."""
+    """No module of a statement imports problems/regression.py: the name "huber" finds it by scan."""
     named = {s.id for s in ALL if any('"huber' in json.dumps(dict(c.instance)) for c in s.checks)}
     assert len(papers_of(named)) > 1
-    assert named <= concerned("problems/huber.py")
-    assert "zhang2021.theorem3.2" not in concerned("problems/huber.py")
+    assert named <= concerned("problems/regression.py")
+    assert "zhang2021.theorem3.2" not in concerned("problems/regression.py")
 
 
 def test_an_algorithm_concerns_the_statements_that_run_it() -> None:

@@ -83,7 +83,7 @@ def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.Capt
 def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp_path: Path) -> None:
     file = tmp_path / "own.py"
     file.write_text(f"def round(w, state, clients, cohort, rng):\n    {body}\n")
-    from dpfl_theory.conform.loading import function_named
+    from dpfl_theory.conform.user_function import function_named
 
     found = dpfl_theory.conform(function_named(f"{file}:round"), "fedavg")
     assert found.verdict == "differs"

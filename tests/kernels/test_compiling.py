@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from patience import HANGS
 
-from dpfl_theory.kernels import compiling
+from dpfl_theory.kernels import compiled
 from dpfl_theory.runtime import announce
 
 SMALLEST = """
 import sys
-from dpfl_theory.kernels import compiling
-compiling.LONG_SECONDS = 0.02
+from dpfl_theory.kernels import compiled
+compiled.LONG_SECONDS = 0.02
 import numpy as np
 from dpfl_theory.kernels import cpu, philox
 zero = np.uint64(0)
@@ -41,7 +41,7 @@ def test_a_cold_cache_is_told_and_a_warm_one_is_not(tmp_path: Path) -> None:
         )
         assert done.stdout == "1713891541\n"  # the published vector; and no word more
         said.append(done.stderr)
-    assert said == [f"{compiling.SENTENCE}\n", "", ""]
+    assert said == [f"{compiled.SENTENCE}\n", "", ""]
 
 
 def kernel(module: str = "dpfl_theory.kernels.philox", cached: bool = True) -> Any:
@@ -84,11 +84,11 @@ class Clock:
                 alarm.ring()
 
 
-def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compiling.Hint, list[str], Clock]:
-    monkeypatch.setattr(compiling, "LONG_SECONDS", long_seconds)
+def heard(monkeypatch: pytest.MonkeyPatch, long_seconds: float) -> tuple[compiled.Hint, list[str], Clock]:
+    monkeypatch.setattr(compiled, "LONG_SECONDS", long_seconds)
     reported, clock = list[str](), Clock()
-    monkeypatch.setattr(compiling, "threading", SimpleNamespace(Timer=clock.timer))
-    return compiling.Hint(lambda: reported.append("told"), lambda: clock.now), reported, clock
+    monkeypatch.setattr(compiled, "threading", SimpleNamespace(Timer=clock.timer))
+    return compiled.Hint(lambda: reported.append("told"), lambda: clock.now), reported, clock
 
 
 def test_short_compilations_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from oracles.compare import ENGINES
 from oracles.record_gradient import gradient_of_record, record_sum
 
-from dpfl_theory.kernels import linear_records_array
+from dpfl_theory.kernels import linear_array
 from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
@@ -149,7 +149,7 @@ def test_batches_of_any_size_give_the_same(monkeypatch: pytest.MonkeyPatch) -> N
     data, clients = data_of("softmax", 0.1), rng.integers(0, 3, (5, 4))
     w, engine = rng.standard_normal((5, 4, data.parameters)), ENGINES["array"]
     whole = engine.linear_record_sums(data, w, clients, None, np.full(4, 0.3))
-    monkeypatch.setattr(linear_records_array, "_LIMIT", 40)
+    monkeypatch.setattr(linear_array, "_LIMIT", 40)
     for a, b in zip(whole, engine.linear_record_sums(data, w, clients, None, np.full(4, 0.3))):
         assert np.allclose(a, b, rtol=1e-13, atol=1e-14)
 

@@ -18,9 +18,10 @@ from mutants.planting import mutated
 from oracles.compare import ARRAY, CPU, ENGINES
 from scipy import stats
 
-from dpfl_theory.kernels import cpu, streams
+from dpfl_theory.kernels import cpu
+from dpfl_theory.kernels import engine as addresses
 from dpfl_theory.kernels.array import _philox
-from dpfl_theory.kernels.engine import Replicates
+from dpfl_theory.kernels.engine import COHORT, NOISE, Replicates
 from dpfl_theory.kernels.philox import philox4x32
 
 ONES = 0xFFFFFFFF
@@ -183,12 +184,12 @@ def test_no_two_addresses_share_a_number() -> None:
 
 
 def test_the_streams_are_distinct() -> None:
-    numbers = [value for name, value in vars(streams).items() if name.isupper()]
+    numbers = [value for value in vars(addresses).values() if isinstance(value, int)]
     assert len(numbers) == len(set(numbers)) >= 4
 
 
 def test_uniforms_fill_the_open_interval_evenly() -> None:
-    u = CPU.uniform(Replicates(1, 0, 1000), 0, 500, streams.COHORT).ravel()
+    u = CPU.uniform(Replicates(1, 0, 1000), 0, 500, COHORT).ravel()
     assert 0.0 < u.min() < u.max() < 1.0
     assert stats.kstest(u, "uniform").pvalue > 1e-9  # rate 1e-9
     cells = np.bincount((u * 4096).astype(int), minlength=4096)
@@ -199,7 +200,7 @@ def test_uniforms_fill_the_open_interval_evenly() -> None:
 
 
 def test_normals_have_the_moments_and_the_tails_of_a_normal() -> None:
-    z = CPU.normal(Replicates(2, 0, 200), 3, 50, 101, streams.NOISE).ravel()
+    z = CPU.normal(Replicates(2, 0, 200), 3, 50, 101, NOISE).ravel()
     N = len(z)
     for power, mean, variance in ((1, 0, 1), (2, 1, 2), (3, 0, 15), (4, 3, 96), (6, 15, 10170)):
         assert abs(np.mean(z**power) - mean) < 6.5 * math.sqrt(variance / N), power  # rate 1e-10 each (normal limit)

@@ -20,9 +20,8 @@ from oracles.compare import CPU, ENGINES
 from scipy import stats
 
 from dpfl_theory.kernels import cpu
-from dpfl_theory.kernels.engine import Engine, Replicates
+from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
 from dpfl_theory.kernels.philox import philox4x32
-from dpfl_theory.kernels.streams import RECORDS
 
 ONES = 0xFFFFFFFF
 TINY = 1e-9

@@ -16,8 +16,7 @@ from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, Nor
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import COIN, NOISE
+from dpfl_theory.kernels.engine import COIN, NOISE, Replicates
 from dpfl_theory.kernels.tape import program, replay
 from dpfl_theory.problems import make
 from dpfl_theory.simulation import (

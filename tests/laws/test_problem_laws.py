@@ -42,7 +42,8 @@ def _instances() -> list[tuple[str, dict[str, Any]]]:
 
 
 INSTANCES = _instances()
-NAMES = [f"{kind}-{k}" for k, (kind, _) in enumerate(INSTANCES)]
+NAMES = [f"{kind}-{sum(one == kind for one, _ in INSTANCES[:k])}" for k, (kind, _) in enumerate(INSTANCES)]
+"""The family, and the number of the instance in it."""
 
 
 @functools.cache

@@ -97,7 +97,7 @@ def noticed(name: str, check: Callable[[], list[str]]) -> str:
             return f"{name} ({type(error).__name__})"
 
 
-ARRAY_ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic_kernels", "QuadraticKernels")
+ARRAY_ENGINE, QUADRATIC = ("kernels.array", "ArrayEngine"), ("problems.quadratic", "QuadraticKernels")
 ARRAY_CASES = fedavg_cases(zoo()) + gradient_cases(zoo()) + two_sided_cases(zoo())[:1]
 LENGTHS = "xp.sqrt((updates * updates).sum(axis=2))"
 KERNEL_FAULTS = [
@@ -126,7 +126,7 @@ KERNEL_FAULTS = [
 ]  # fmt: skip
 
 
-RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_records_array", "kernels.philox"
+RECORD_SUMS, ARRAY_SUMS, PHILOX = "kernels.linear_records", "kernels.linear_array", "kernels.philox"
 RECORD_FAULTS = [
     ("no ridge in the length", RECORD_SUMS, "ridge * ridge * square", "0.0 * square"),
     ("no cross term in the length", RECORD_SUMS, "2.0 * ridge * along", "0.0 * along"),

@@ -93,7 +93,7 @@ SAMPLING: list[Fault] = [
     ("twice the rate r/n", COHORT, "u < self.divisor(n) / n", "u < 2.0 * self.divisor(n) / n", POISSON),
 ]
 
-ENGINE, QUADRATIC = "kernels.array", "problems.quadratic_kernels"
+ENGINE, QUADRATIC = "kernels.array", "problems.quadratic"
 LENGTHS, SPECTRAL = "xp.sqrt((updates * updates).sum(axis=2))", "lengths, bound = self.lengths, "
 KERNELS: list[Fault] = [
     ("clipped by the largest coordinate", ENGINE, LENGTHS, "abs(updates).max(axis=2)", CLIP),

@@ -10,8 +10,7 @@ from oracles.record_gradient import record_gradient
 from oracles.two_sided import GradientOf
 
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import COHORT, GRADIENT, NOISE, SERVER_NOISE
+from dpfl_theory.kernels.engine import COHORT, GRADIENT, NOISE, SERVER_NOISE, Replicates
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.cohort import Cohort
 from dpfl_theory.simulation.hyperparameters import Schedule, Tabulated

@@ -26,8 +26,7 @@ from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import Engine, Replicates
-from dpfl_theory.kernels.streams import COIN, NOISE
+from dpfl_theory.kernels.engine import COIN, NOISE, Engine, Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.base import Algorithm, Context, Round

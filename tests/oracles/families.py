@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import Replicates
-from dpfl_theory.kernels.streams import COHORT
+from dpfl_theory.kernels.engine import COHORT, Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.linear_model import LinearModel, linear_data

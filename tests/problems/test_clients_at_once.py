@@ -7,8 +7,7 @@ import pytest
 
 from dpfl_theory.kernels import select
 from dpfl_theory.problems.appendix_f import appendix_f
-from dpfl_theory.problems.quadratic import Quadratic, from_matrices, random_quadratic
-from dpfl_theory.problems.quadratic_kernels import QuadraticKernels
+from dpfl_theory.problems.quadratic import Quadratic, QuadraticKernels, from_matrices, random_quadratic
 
 PROBLEMS = {
     "five dimensions": random_quadratic(clients=12, dimension=5, seed=3),

@@ -13,9 +13,8 @@ from scipy import sparse
 from dpfl_theory import problems
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.logistic import from_data as logistic_from_data
+from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.partition import iid
-from dpfl_theory.problems.softmax import from_data as softmax_from_data
 
 
 def write(path: Path, text: str) -> str:
@@ -209,9 +208,9 @@ def test_bad_options_are_named(options: dict[str, Any], sentence: str) -> None:
 def test_families_refuse_data_of_the_wrong_kind() -> None:
     three = Dataset("three", np.ones((6, 1)), np.array([0.0, 1.0, 2.0] * 2), 3)
     with pytest.raises(InputError, match="'three' has 3 classes"):
-        logistic_from_data(three, iid(6, 2))
+        from_dataset(three, iid(6, 2), "logistic")
     targets = Dataset("targets", np.ones((6, 1)), np.linspace(0, 1, 6), 1)
     with pytest.raises(InputError, match="no class labels"):
-        softmax_from_data(targets, iid(6, 2))
+        from_dataset(targets, iid(6, 2), "softmax")
     with pytest.raises(InputError, match="does not fit this family"):
         problems.make("huber-data", data="digits")

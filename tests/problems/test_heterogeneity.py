@@ -25,7 +25,7 @@ from dpfl_theory.problems.heterogeneity import (
     sigma_local,
     zeta,
 )
-from dpfl_theory.problems.heterogeneity.ball import largest_quadratic
+from dpfl_theory.problems.heterogeneity.suprema import largest_quadratic
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.problems.scalar import equation_8

@@ -10,7 +10,8 @@ import pytest
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.minimise import _certified, _duality_gap, minimise, newton
-from dpfl_theory.problems.risk import Whitened, client_risk, global_risk
+from dpfl_theory.problems.risk import client_risk, global_risk
+from dpfl_theory.problems.whitened import Whitened
 
 
 def random_data(rng: np.random.Generator, loss: str, ridge: float = 0.0) -> LinearData:

@@ -15,7 +15,7 @@ from short_forms import fedavg
 
 from dpfl_theory import problems
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems import risk
+from dpfl_theory.problems import whitened
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.noble2022 import (
     Split,
@@ -25,7 +25,8 @@ from dpfl_theory.problems.noble2022 import (
     softmax_noble2022,
     synthetic_split,
 )
-from dpfl_theory.problems.risk import Whitened, global_risk
+from dpfl_theory.problems.risk import global_risk
+from dpfl_theory.problems.whitened import Whitened
 from dpfl_theory.simulation import simulate
 from dpfl_theory.simulation.metrics import accuracy
 
@@ -232,7 +233,7 @@ def test_hessians_of_many_records_are_formed_in_blocks(monkeypatch: pytest.Monke
     q = np.linspace(-1.0, 1.0, white.size)
     whole = white.hessian(white.curvature(q))
     for block in (1, 7, 160):
-        monkeypatch.setattr(risk, "_BLOCK", block)
+        monkeypatch.setattr(whitened, "_RECORDS", block)
         np.testing.assert_allclose(white.hessian(white.curvature(q)), whole, rtol=1e-12, atol=1e-14)
 
 

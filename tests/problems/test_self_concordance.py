@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpfl_theory.problems import make
+from dpfl_theory.problems.certificates import near_minimiser
 from dpfl_theory.problems.risk import global_risk
-from dpfl_theory.problems.self_concordance import near_minimiser
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -12,15 +12,14 @@ from oracles.sparse import FAULTS, LOSSES, faulty, pair
 from scipy import sparse
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems import files, minimise, spanned, spectrum
+from dpfl_theory.problems import files, minimise, smoothness, whitened
 from dpfl_theory.problems.base import Constants
 from dpfl_theory.problems.certificates import linear_constants
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.heterogeneity import dissimilarity_g, heterogeneity
-from dpfl_theory.problems.linear_model import LinearModel, linear_data
-from dpfl_theory.problems.logistic import from_data
-from dpfl_theory.problems.rounding import Rounding
-from dpfl_theory.problems.spectrum import extremes
+from dpfl_theory.problems.linear_model import LinearModel, from_dataset, linear_data
+from dpfl_theory.problems.risk import Rounding
+from dpfl_theory.problems.smoothness import extremes
 
 SIZES = (10, 13, 17)
 VALUES = ("L_i", "L_f", "mu_i", "mu_f", "G_i", "G_record", "f_star", "f_i_star", "f_i_at_star", "w_star", "w_i_star")
@@ -75,13 +74,13 @@ def test_a_direction_that_is_left_out_shows_in_the_certificate(monkeypatch: pyte
     """A basis that lacks a direction of the records: f(w) is larger than the minimum, and the error says so."""
     monkeypatch.setattr(minimise, "_DENSE", 0)
     dense, thin = pair("logistic", 0.3, 9, SIZES)
-    right = spanned.Spanned._factors.func  # type: ignore[attr-defined]
+    right = whitened.Spanned._factors.func  # type: ignore[attr-defined]
 
     def fewer(self: Any) -> Any:
         vectors, s = right(self)
         return vectors[:, 1:], s[1:]
 
-    monkeypatch.setattr(spanned.Spanned, "_factors", property(fewer))
+    monkeypatch.setattr(whitened.Spanned, "_factors", property(fewer))
     found, true = linear_constants(thin.data), dense.constants.f_star
     above = found.f_star - true
     assert above > 1e-3
@@ -116,20 +115,20 @@ def test_bounds_of_collatz_and_wielandt_enclose_the_eigenvalue(monkeypatch: pyte
             exact = extremes(x, weight)
             assert exact.gap == 0.0
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(spectrum, "_ORDER", 5)
+                patch.setattr(smoothness, "_ORDER", 5)
                 found = extremes(x, weight)
             assert exact.largest <= found.largest * (1.0 + 1e-12)
             assert found.largest - found.gap <= exact.largest * (1.0 + 1e-12)
             if not signed:
                 assert found.largest == pytest.approx(exact.largest, rel=1e-8)
-    monkeypatch.setattr(spectrum, "_STEPS", 0)  # a planted fault: no power iteration, no bound
-    monkeypatch.setattr(spectrum, "_ORDER", 5)
+    monkeypatch.setattr(smoothness, "_STEPS", 0)  # a planted fault: no power iteration, no bound
+    monkeypatch.setattr(smoothness, "_ORDER", 5)
     assert not np.isfinite(extremes(x, weight).largest)
 
 
 def test_records_without_limit_need_a_ridge(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the largest Gram matrix: conjugate gradients with a ridge, one sentence without."""
-    for module in (spanned, spectrum):
+    for module in (whitened, smoothness):
         monkeypatch.setattr(module, "_ORDER", 5)
     monkeypatch.setattr(minimise, "_DENSE", 0)
     for loss in LOSSES:
@@ -208,7 +207,7 @@ def test_a_wide_file_stays_sparse_from_the_reader_to_the_constants(tmp_path: Pat
     found = load(str(tmp_path / "wide.svm"))
     assert sparse.issparse(found.x)
     assert found.x.shape == (200, 10**6 + 1)
-    problem = from_data(found, [np.flatnonzero(found.clients == i) for i in range(5)], ridge=0.01)
+    problem = from_dataset(found, [np.flatnonzero(found.clients == i) for i in range(5)], "logistic", ridge=0.01)
     assert problem.sparse
     c = problem.constants
     assert c.certificates["f_star"].error < 1e-12

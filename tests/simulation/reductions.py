@@ -29,7 +29,7 @@ from dpfl_theory.algorithms.two_step_sizes import (
     TwoSidedFedAvg,
     UnclippedTwoSidedFedAvg,
 )
-from dpfl_theory.kernels.streams import NOISE, SERVER_NOISE
+from dpfl_theory.kernels.engine import NOISE, SERVER_NOISE
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.quadratic import from_matrices

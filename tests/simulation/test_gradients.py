@@ -30,6 +30,7 @@ from dpfl_theory.simulation import (
     simulate,
 )
 from dpfl_theory.simulation.base import Context
+from dpfl_theory.simulation.gradients import whole_part
 
 TINY = 1e-9
 every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
@@ -232,5 +233,5 @@ def test_what_cannot_be_used_is_refused_in_one_sentence(make: Any, sentence: str
 
 def test_a_whole_share_is_not_lost_to_rounding() -> None:
     """0.29 * 100 is 28.999999999999996 in floating point; floor(sR) is 29."""
-    counts = RecordGradient(0.29)._count(np.array([100, 200, 99]))
+    counts = whole_part(0.29, np.array([100, 200, 99]))
     assert counts.tolist() == [29, 58, 28]

@@ -32,7 +32,7 @@ from dpfl_theory.simulation import (
     Simulation,
     simulate,
 )
-from dpfl_theory.simulation.observables import Observable, Reach, catalogue, get, scaffold, two_sided
+from dpfl_theory.simulation.observables import Observable, Reach, catalogue, get, scaffold, two_step_sizes
 from dpfl_theory.statements.travel_bound import fedavg_reach
 
 ALL = catalogue()
@@ -205,7 +205,7 @@ DIFFERENCES = {"descent-product"}
 """Of algorithms whose messages are differences of parameters: tested on runs with two step sizes below."""
 
 
-STEPS = {o.name for o in two_sided.OBSERVABLES}
+STEPS = {o.name for o in two_step_sizes.OBSERVABLES}
 """Of local steps with two step sizes: tested below; with noise in tests/statements/test_zhang2021_runs.py."""
 
 

@@ -15,7 +15,7 @@ from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaff
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.cpu import CpuEngine
-from dpfl_theory.kernels.streams import COIN
+from dpfl_theory.kernels.engine import COIN
 from dpfl_theory.problems import make
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Cohort, Simulation, simulate

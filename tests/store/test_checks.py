@@ -142,7 +142,7 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Sources:
         ("monte_carlo", "kernels/philox.py", False),
         ("monte_carlo", "kernels/tape/virtual_machine.py", False),
         ("monte_carlo", "kernels/cuda_kernels.cu", False),
-        ("monte_carlo", "problems/huber.py", False),
+        ("monte_carlo", "problems/regression.py", False),
         ("monte_carlo", "checks/decision.py", False),
         ("monte_carlo", "checks/execute.py", False),
         ("monte_carlo", "checks/worst_case.py", True),

@@ -16,10 +16,9 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.problems.linear_model import LinearModel, from_dataset, linear_data
 from dpfl_theory.problems.partition import label_shards
 from dpfl_theory.problems.preparation import standardised
-from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.simulation import Cohort, Run, Schedule, simulate
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.metrics import accuracy
@@ -83,7 +82,9 @@ def prepared(context: Context) -> Data:
     own = Dataset(found.name, x[train], found.y[train], found.classes)
     parts = label_shards(own.y, clients, SHARDS, context.seed)
     outside = [linear_data(x, found.y, [rows], "softmax", classes=found.classes) for rows in (validation, test)]
-    return Data(found.name, from_data(own, parts, RIDGE, f"softmax on {found.name}, shards"), *outside)
+    return Data(
+        found.name, from_dataset(own, parts, "softmax", ridge=RIDGE, name=f"softmax on {found.name}, shards"), *outside
+    )
 
 
 @dataclass(frozen=True)

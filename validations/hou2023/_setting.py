@@ -20,7 +20,7 @@ from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwo
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.logistic import from_data
+from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.partition import partition
 from dpfl_theory.problems.quadratic import random_quadratic
 from dpfl_theory.runtime import threads
@@ -97,9 +97,9 @@ def quadratic(seed: int, clients: int = 40) -> Setting:
     return Setting(f"quadratic, N = {clients}", problem, w_star + direction / np.linalg.norm(direction))
 
 
-def ridge_for(build: Callable[[float], Problem], condition: float) -> float:
+def ridge_for(build: Callable[..., Problem], condition: float) -> float:
     """The ridge mu [F/X^2] with L/mu = condition, L being the largest of the clients' constants, ridge included."""
-    unit = build(1.0).constants.L_max - 1.0
+    unit = build(ridge=1.0).constants.L_max - 1.0
     return unit / (condition - 1.0)
 
 
@@ -111,8 +111,8 @@ def logistic(seed: int, clients: int = 5, held_out: float = 0.2) -> Setting:
     test, train = np.split(order, [round(held_out * len(order))])
     kept = Dataset(found.name, found.x[train], found.y[train], found.classes)
     parts = partition("similarity", kept.y, clients, seed, percent=50.0)
-    build = partial(from_data, kept, parts, name="ridge logistic regression on breast-cancer")
-    problem = build(ridge_for(build, CONDITION))
+    build = partial(from_dataset, kept, parts, "logistic", name="ridge logistic regression on breast-cancer")
+    problem = build(ridge=ridge_for(build, CONDITION))
     signs = 2.0 * found.y - 1.0
     return Setting(f"logistic, N = {clients}", problem, np.zeros(problem.d), (found.x[test], signs[test]))
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.problems.data import load
-from dpfl_theory.problems.logistic import from_data
+from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.partition import iid
 from dpfl_theory.validation import Context, as_question, elsewhere, main, style
 
@@ -51,8 +51,8 @@ def _setting(context: Context) -> hou.Setting:
     """Appendix D's problem; one-hot features are kept as they are, others are standardised."""
     found = load(context.data or "breast-cancer", standardise=context.data is None)
     parts = iid(len(found.y), CLIENTS, context.seed)
-    build = partial(from_data, found, parts, name=f"ridge logistic regression on {found.name}")
-    problem = build(hou.ridge_for(build, CONDITION))
+    build = partial(from_dataset, found, parts, "logistic", name=f"ridge logistic regression on {found.name}")
+    problem = build(ridge=hou.ridge_for(build, CONDITION))
     return hou.Setting(found.name, problem, np.zeros(problem.d))
 
 

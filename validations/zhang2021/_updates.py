@@ -11,10 +11,9 @@ import numpy as np
 from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.data import Dataset, load
-from dpfl_theory.problems.linear_model import LinearModel, linear_data
+from dpfl_theory.problems.linear_model import LinearModel, from_dataset, linear_data
 from dpfl_theory.problems.partition import iid, label_shards, similarity
 from dpfl_theory.problems.preparation import standardised
-from dpfl_theory.problems.softmax import from_data
 from dpfl_theory.problems.synthetic import synthetic_classes
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.observables import Observable
@@ -53,7 +52,7 @@ class Draw:
             parts = similarity(labels, CLIENTS, 50.0, self.seed)
         else:
             parts = label_shards(labels, CLIENTS, int(partition.removeprefix("shards")), self.seed)
-        return from_data(self.pool, parts, 0.0, f"{self.key}, {PARTITIONS[partition]}")
+        return from_dataset(self.pool, parts, "softmax", name=f"{self.key}, {PARTITIONS[partition]}")
 
 
 @functools.cache

@@ -6,20 +6,26 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.algorithms.faults import average_fault, clip_fault, cohort_fault, local_fault, noise_fault, step_fault
+from dpfl_theory.core.algorithm import Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
 __all__ = [
     "AVERAGING",
     "BOTH_STEPS",
     "CLIPPING",
+    "COORDINATES",
     "LOCAL",
+    "MAXIMUM",
+    "SQUARED",
     "STEPS",
     "Part",
     "added",
     "by_records",
     "gaussian",
     "scaled",
+    "stretched",
+    "unbounded",
 ]
 
 Part = Callable[..., Any]
@@ -42,12 +48,11 @@ def scaled(factor: Callable[[Any, Any, int], Any]) -> Part:
 
 BOTH_STEPS = "both step sizes on the server"
 AVERAGING = (
-    fault(
+    average_fault(
         "division by |S| in place of r",
         "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
         "by the expected number r. Else the sensitivity is C/|S| and grows where few take part, and the bound holds "
         "for another average",
-        "average",
         private=True,
         plain=(
             "the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides it "
@@ -55,53 +60,46 @@ AVERAGING = (
         ),
         divisor=over_cohort,
     ),
-    fault(
+    average_fault(
         "sum and noise divided by |S| in place of r",
         "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
-        "average",
         divisor=over_cohort,
         noise=scaled(lambda a, o, s: o.expected / max(s, 1)),
     ),
-    fault(
+    average_fault(
         "sum and noise divided by |S| in place of r",
         "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
-        "average",
         divisor=over_cohort,
         noise=scaled(lambda a, o, s: (o.expected / max(s, 1)) ** 0.5),
     ),
-    fault(
+    average_fault(
         "sum and noise divided by n in place of r",
         "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
-        "average",
         divisor=lambda a, o, members: o.n,
         noise=scaled(lambda a, o, s: o.expected / o.n),
     ),
-    fault(
+    average_fault(
         "sum and noise divided by n in place of r",
         "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
-        "average",
         divisor=lambda a, o, members: o.n,
         noise=scaled(lambda a, o, s: (o.expected * s) ** 0.5 / o.n),
     ),
-    fault(
+    average_fault(
         "division by n in place of r",
         "the sum over the cohort is divided by the number n of all clients: divide it by the cohort's expected size r",
-        "average",
         divisor=lambda a, o, members: o.n,
     ),
-    fault(
+    average_fault(
         "no division",
         "the messages are summed, not averaged: divide the sum by r",
-        "average",
         private=True,
         divisor=lambda a, o, members: 1.0,
     ),
-    fault(
+    average_fault(
         "weights by numbers of records",
         "messages are weighted by their clients' shares of the records, but the algorithm gives all the same weight: "
         "with these weights one client moves the average by up to its share times the threshold. So the noise must be "
         "calibrated to the largest share",
-        "average",
         plain=(
             "messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, but "
             "the algorithm of this comparison gives all the same weight"
@@ -109,63 +107,55 @@ AVERAGING = (
         weight=by_records,
         divisor=lambda a, o, members: 1.0,
     ),
-    fault(
+    cohort_fault(
         "all clients in place of the cohort",
         "all clients take part, whoever is in the cohort: the amplification by sampling is then claimed but does not "
         "exist",
-        "cohort",
         private=True,
         plain="all clients take part, whoever is in the cohort",
         members=lambda a, o: o.everyone,
     ),
-    fault(
+    cohort_fault(
         "mean over all clients in place of the cohort",
         "all clients take part and are averaged over n, whoever is in the cohort",
-        "cohort",
         private=True,
         members=lambda a, o: o.everyone,
         divisor=lambda a, o, members: o.n,
     ),
-    fault(
+    step_fault(
         "the step has the wrong sign",
         "the server moves in the opposite direction: with u = (w - y)/eta it should be w - step, with u = y - w it "
         "should be w + step",
-        "step",
         move=lambda a, o, w, step: w - a.sign * a.global_step * step,
     ),
-    fault(
+    step_fault(
         "no global step size",
         "the average is added without a factor: multiply it by the global step size",
-        "step",
         move=lambda a, o, w, step: w + a.sign * step,
     ),
-    fault(
+    step_fault(
         "the local step size in place of the global one",
         "the server uses the local step size: it has its own step size",
-        "step",
         move=lambda a, o, w, step: w + a.sign * a.local_step * step,
     ),
-    fault(
+    step_fault(
         "the global step size twice",
         "the average is multiplied by the global step size twice, as where an optimizer with this step size gets a "
         "gradient that already has this factor: multiply once",
-        "step",
         move=lambda a, o, w, step: w + a.sign * a.global_step**2 * step,
     ),
-    fault(
+    step_fault(
         BOTH_STEPS,
         "the average is multiplied by the local and the global step size",
-        "step",
         move=lambda a, o, w, step: w + a.sign * a.local_step * a.global_step * step,
     ),
     with_number(
         "the factor of the average in the server's step is not the step size",
         (2.0, 0.5),
-        lambda times: fault(
+        lambda times: step_fault(
             "a step of another length",
             f"the server's step is {times:.4g} times as long as it should be: multiply the average only by the step "
             "size",
-            "step",
             move=lambda a, o, w, step: w + times * a.sign * a.global_step * step,
         ),
     ),
@@ -173,16 +163,14 @@ AVERAGING = (
 """Mistakes in the average and in the server's step."""
 
 STEPS = (
-    fault(
+    local_fault(
         "one local step too few",
         "a client takes one local step fewer than it should",
-        "local",
         steps=lambda a, o: a.local_steps - 1,
     ),
-    fault(
+    local_fault(
         "one local step too many",
         "a client takes one local step more than it should",
-        "local",
         steps=lambda a, o: a.local_steps + 1,
     ),
 )
@@ -235,32 +223,37 @@ def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
 LOCAL = (
     *STEPS,
     *added(),
-    fault(
-        "a single local step",
-        "a client takes one local step, whatever the number of local steps",
-        "local",
-        steps=lambda a, o: 1,
+    local_fault(
+        "a single local step", "a client takes one local step, whatever the number of local steps", steps=lambda a, o: 1
     ),
-    fault(
+    local_fault(
         "batches for steps",
         "a local step is a whole pass over the records, one by one: the number of steps counts gradients, not epochs",
-        "local",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
         local=one_by_one,
     ),
-    fault(
+    local_fault(
         "local gradients at the server's parameters",
         "all local gradients are taken at the round's start, not at the client's current point",
-        "local",
         direction=lambda a, o, i, y, w: a.gradient(o, i, w),
     ),
 )
 """Mistakes in the local steps."""
 
 
+def unbounded(a: Any, o: Any, u: Any, *more: Any) -> Any:
+    """No bound on u."""
+    return u
+
+
+def stretched(a: Any, o: Any, u: Any, *more: Any) -> Any:
+    """u stretched or shrunk to the length C."""
+    return o.stretch(u, a.threshold)
+
+
 def by_coordinate(level: Callable[[Any, Any], float]) -> Part:
     """Every coordinate clipped to a level."""
-    return lambda a, o, u, updates: np.clip(u, -level(a, u), level(a, u))
+    return lambda a, o, u, *more: np.clip(u, -level(a, u), level(a, u))
 
 
 def quantile(share: float) -> Part:
@@ -270,7 +263,13 @@ def quantile(share: float) -> Part:
 
 def in_norm(length: Callable[[Any], float]) -> Part:
     """Scaled by C over another length of the message."""
-    return lambda a, o, u, updates: u * min(1.0, a.threshold / max(length(u), 1e-300))
+    return lambda a, o, u, *more: u * min(1.0, a.threshold / max(length(u), 1e-300))
+
+
+SQUARED = in_norm(lambda u: float(u @ u))
+MAXIMUM = in_norm(lambda u: float(np.max(np.abs(u), initial=0.0)))
+COORDINATES = by_coordinate(lambda a, u: a.threshold)
+"""Wrong lengths, and none, in the bound on a message u."""
 
 
 def noise_first(a: Any, o: Any, updates: Any) -> Any:
@@ -280,93 +279,81 @@ def noise_first(a: Any, o: Any, updates: Any) -> Any:
 
 
 CLIPPING = (
-    fault(
+    clip_fault(
         "no clipping",
         "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "
         "enough: clip it to C",
-        "clip",
         private=True,
-        bound=lambda a, o, u, updates: u,
+        bound=unbounded,
     ),
-    fault(
+    clip_fault(
         "per-coordinate clipping",
         "each coordinate (or each layer) is clipped to C separately, so that a message with d of them can be sqrt(d) C "
         "long: scale the whole vector by min(1, C/||u||)",
-        "clip",
         seen="Truxify, issue 3844",
         private=True,
-        bound=by_coordinate(lambda a, u: a.threshold),
+        bound=COORDINATES,
     ),
-    fault(
+    clip_fault(
         "per-layer clipping",
         "each layer (here each coordinate) is clipped separately, to C over the root of their number: a message is "
         "then at most C long, but is also cut where the whole vector is short enough; scale the whole vector by min(1, "
         "C/||u||)",
-        "clip",
         bound=by_coordinate(lambda a, u: a.threshold / len(u) ** 0.5),
     ),
-    fault(
+    clip_fault(
         "clip of the mean",
         "the average is clipped, not each client's message: one client can then move it by as much as all together",
-        "clip",
         seen="caamas, issue 36",
         private=True,
-        bound=lambda a, o, u, updates: u,
+        bound=unbounded,
         after=lambda a, o, mean: o.clip(mean, a.threshold),
     ),
-    fault(
+    clip_fault(
         "clip level from data: the median of the lengths",
         "messages are clipped to the median of their own lengths, to which the noise is not calibrated and which "
         "itself reveals information about the data",
-        "clip",
         private=True,
         bound=quantile(0.5),
     ),
-    fault(
+    clip_fault(
         "clip level from data: the mean of the lengths",
         "messages are clipped to the mean of their own lengths, which depends on the data",
-        "clip",
         private=True,
         bound=lambda a, o, u, updates: o.clip(u, float(np.mean([o.length(p) for p in updates]))),
     ),
-    fault(
+    clip_fault(
         "normalised in place of clipped",
         "short messages are stretched to the length C: clipping does not change them",
-        "clip",
-        bound=lambda a, o, u, updates: o.stretch(u, a.threshold),
+        bound=stretched,
     ),
-    fault(
+    clip_fault(
         "clipping by the squared length",
         "messages are scaled by C/||u||^2: the factor should be C/||u||",
-        "clip",
         private=True,
-        bound=in_norm(lambda u: float(u @ u)),
+        bound=SQUARED,
     ),
-    fault(
+    clip_fault(
         "clipping in the maximum norm",
         "messages are scaled by the largest coordinate, so they can be sqrt(d) C long: use the Euclidean norm",
-        "clip",
         private=True,
-        bound=in_norm(lambda u: float(np.max(np.abs(u)))),
+        bound=MAXIMUM,
     ),
-    fault(
+    clip_fault(
         "clipping in the 1-norm",
         "messages are scaled by the sum of the absolute coordinates: use the Euclidean norm",
-        "clip",
         bound=in_norm(lambda u: float(np.sum(np.abs(u)))),
     ),
-    fault(
+    clip_fault(
         "clip of single gradients in place of the update",
         "each local gradient is clipped, not the client's message, which can then be E C long",
-        "clip",
         private=True,
         direction=lambda a, o, i, y, w: o.clip(a.gradient(o, i, y), a.threshold),
-        bound=lambda a, o, u, updates: u,
+        bound=unbounded,
     ),
-    fault(
+    noise_fault(
         "noise before clipping",
         "each client adds its noise before its message is clipped: the clipping then cuts the noise as well",
-        "noise",
         private=True,
         messages=noise_first,
         noise=lambda a, o, members: o.zero,

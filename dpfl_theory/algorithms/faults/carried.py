@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import Part, scaled
-from dpfl_theory.core.algorithm import Fault, fault, with_number
+from dpfl_theory.core.algorithm import Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["CARRIED", "LEARNED", "LEARNS"]
@@ -54,11 +55,10 @@ def _in_place() -> Iterator[Fault]:
     )
     for words, base in bases:
         for move in moves:
-            yield fault(
+            yield local_fault(
                 "the server's parameters are changed in place",
                 f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
                 "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
-                "local",
                 private=True,
                 updates=chained(base),
                 server=move,
@@ -82,10 +82,9 @@ def _momentum() -> Iterator[Fault]:
     for words, way in ways:
 
         def of(b: float, words: str = words, way: Callable[..., tuple[Any, Any]] = way) -> Fault:
-            return fault(
+            return step_fault(
                 "server momentum",
                 f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
-                "step",
                 server=lambda a, o, w, step, m, updates: along(a, o, w, *way(b, 0.0 * step if m is None else m, step)),
             )
 
@@ -106,12 +105,11 @@ def _cohort() -> Iterator[Fault]:
     )
     for draw in draws:
         for parts in averages:
-            yield fault(
+            yield cohort_fault(
                 "a cohort of its own",
                 "the round draws its own cohort and ignores the given one, so that the accounting covers other clients "
                 "than those that took part: take the members from the cohort (the function that draws it is tested "
                 "separately, as sampler)",
-                "cohort",
                 plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
                 members=draw,
                 **parts,
@@ -167,12 +165,11 @@ def _learned() -> Iterator[Fault]:
     for words, rule in _rules():
         for scales in (True, False):
             after = "with noise proportional to it" if scales else "with the noise of the first threshold"
-            yield fault(
+            yield clip_fault(
                 LEARNS,
                 f"the threshold of the next round is {words}, {after}; the lengths get no noise, so that the threshold "
                 "reveals information about the data and no accounting covers it: fix C beforehand, or add noise to the "
                 "lengths and account for that too",
-                "clip",
                 private=True,
                 now=now(scales),
                 server=learn(rule),

@@ -5,24 +5,23 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records
+from dpfl_theory.algorithms.faults import clip_fault
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, unbounded
 from dpfl_theory.algorithms.faults.carried import CARRIED, LEARNED
 from dpfl_theory.algorithms.faults.noise import NOISE
-from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["CLIPPED", "CLIPPED_DIFFERENCES", "FAULTS", "NORMALISED"]
 
 NORMALISING = (
-    fault(
+    clip_fault(
         "clipped in place of normalised",
         "short updates are not changed: every update should be scaled to the length C",
-        "clip",
         bound=lambda a, o, u, updates: o.clip(u, a.threshold),
     ),
-    fault(
+    clip_fault(
         "normalised to length 1",
         "updates are scaled to length 1, not to C",
-        "clip",
         bound=lambda a, o, u, updates: o.stretch(u, 1.0),
     ),
 )
@@ -32,10 +31,7 @@ MCMAHAN = (
     "- y)/eta, so that its global step is in units of the local one"
 )
 """The difference between the FedAvg of most libraries and that of das2022."""
-STEPS: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("eta beta", {}),
-    ("eta", {"move": lambda a, o, w, step: w - step}),
-)
+STEPS: tuple[tuple[str, dict[str, Any]], ...] = (("eta beta", {}), ("eta", {"move": lambda a, o, w, step: w - step}))
 """The global steps with which averages of differences are this algorithm."""
 
 
@@ -45,12 +41,7 @@ def difference(a: Any, o: Any, w: Any, y: Any) -> Any:
 
 
 LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
-    (
-        "the difference in place of the update",
-        "",
-        "; compare it with fedavg-two-sided if you mean differences",
-        {},
-    ),
+    ("the difference in place of the update", "", "; compare it with fedavg-two-sided if you mean differences", {}),
     (
         "the difference in place of the update",
         ", and divides by r where your function divides by the number of clients that take part",
@@ -89,22 +80,20 @@ CLIPPED_DIFFERENCES = tuple(
 )
 DIFFERENCES = (
     *CLIPPED_DIFFERENCES,
-    fault(
+    clip_fault(
         "the difference is clipped in place of the update",
         f"w - y is clipped to C and then divided by eta, {IN_DIFFERENCES} before clipping",
-        "clip",
         private=True,
         update=difference,
         bound=lambda a, o, u, updates: o.clip(u, a.threshold) / a.local_step,
     ),
-    fault(
+    clip_fault(
         "clip of the parameters in place of the update",
         "the client's parameters are clipped, and the update is made from the clipped ones: clip the update",
-        "clip",
         seen="disco, pull request 317",
         private=True,
         update=lambda a, o, w, y: (w - o.clip(y, a.threshold)) / a.local_step,
-        bound=lambda a, o, u, updates: u,
+        bound=unbounded,
     ),
 )
 

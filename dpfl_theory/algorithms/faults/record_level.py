@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from dpfl_theory.algorithms.faults import average_fault, clip_fault, control_fault, local_fault, noise_fault
 from dpfl_theory.algorithms.faults.averaging import Part
-from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.algorithms.faults.noise import NO_NOISE
+from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["LOTS", "RECORDS", "UNPROTECTED"]
@@ -25,12 +27,11 @@ def bounded(bound: Callable[[Any, Any, Any], Any]) -> Part:
 
 
 def lots(words: str, sensitivity: Callable[[Any], float]) -> Fault:
-    return fault(
+    return average_fault(
         LOTS,
         "a batch has each record with probability s, so that its size varies, and the sum is divided by s R, with "
         f"noise of {words}: this is Poisson sampling, but the algorithm draws floor(s R) records. Account for it as "
         "Poisson sampling, not by the algorithm's theorem",
-        "average",
         total=lambda a, o, i, y: o.clipped_records(i, y, a.share, a.threshold, lots=True),
         size=lambda a, o, i, b: a.share * o.records(i),
         step_noise=lambda a, o, i, b: sensitivity(a) / (a.share * o.records(i)) * a.noise_multiplier,
@@ -41,10 +42,9 @@ def noisy(
     name: str, description: str, deviation: Callable[[Any, Any, Any, Any], float], private: bool = False
 ) -> Fault:
     """A mistake in the standard deviation of the noise, in units of the sensitivity over the size of the batch."""
-    return fault(
+    return noise_fault(
         name,
         description,
-        "noise",
         private=private,
         step_noise=lambda a, o, i, b: deviation(a, o, i, b) * a.relation_factor * a.threshold / b * a.noise_multiplier,
     )
@@ -53,35 +53,26 @@ def noisy(
 RECORDS = (
     lots("the sensitivity that was declared", lambda a: float(a.relation_factor * a.threshold)),
     lots("the sensitivity of adding or leaving out a record, C", lambda a: float(a.threshold)),
-    fault(
+    clip_fault(
         "clip of the batch's mean",
         "the mean gradient of a batch is clipped, not each record's: one record can then move it by as much as all "
         "together",
-        "clip",
         private=True,
         total=bounded(lambda a, o, g: o.clip(g.mean(axis=0), a.threshold)[None, :].repeat(len(g), 0)),
     ),
-    fault(
-        "no clipping",
-        "records' gradients are not clipped",
-        "clip",
-        private=True,
-        total=bounded(lambda a, o, g: g),
-    ),
-    fault(
+    clip_fault("no clipping", "records' gradients are not clipped", private=True, total=bounded(lambda a, o, g: g)),
+    clip_fault(
         "per-coordinate clipping",
         "each coordinate is clipped to [-C, C]: scale a record's whole gradient by min(1, C/||g||)",
-        "clip",
         private=True,
         total=bounded(lambda a, o, g: np.clip(g, -a.threshold, a.threshold)),
     ),
-    fault(
+    average_fault(
         "division by all records in place of the batch",
         "the sum over the batch is divided by R: divide it by the batch's size",
-        "average",
         size=lambda a, o, i, b: o.records(i),
     ),
-    noisy("no noise", "no noise is added", lambda a, o, i, b: 0.0, private=True),
+    noisy(*NO_NOISE, lambda a, o, i, b: 0.0, private=True),
     noisy(
         "half the sensitivity",
         "the noise is calibrated to C/b: replacing a record moves the mean by 2C/b",
@@ -93,10 +84,9 @@ RECORDS = (
         "the noise is calibrated to 2C/b: leaving a record out moves the mean by C/b",
         lambda a, o, i, b: 2.0,
     ),
-    fault(
+    noise_fault(
         "sigma where the multiplier was meant",
         "the noise of a step has standard deviation sigma_g: it should be sigma_g times the sensitivity",
-        "noise",
         private=True,
         step_noise=lambda a, o, i, b: a.noise_multiplier,
     ),
@@ -123,10 +113,9 @@ RECORDS = (
         lambda a, o, i, b: b / o.records(i),
         private=True,
     ),
-    fault(
+    local_fault(
         "batches for steps",
         "a local step is a whole pass over the batches: K counts gradients, not epochs",
-        "local",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
         steps=lambda a, o: a.local_steps * round(1.0 / a.share),
     ),
@@ -134,11 +123,10 @@ RECORDS = (
 """Mistakes in a record-level gradient, and in the number of these."""
 
 UNPROTECTED = tuple(
-    fault(
+    control_fault(
         "control variates of gradients without noise",
         "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
         "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
-        "control",
         private=True,
         control=control,
     )

@@ -112,7 +112,10 @@ class Program:
     def _filled(self, x: Any, like: Any) -> int:
         """The address of a constant operand that is written out in the layout of the result."""
         strides = tuple(s // like.itemsize for s in like.strides)
-        whole = np.zeros(sum((m - 1) * s for m, s in zip(like.shape, strides)) + 1)
+        size = sum((m - 1) * s for m, s in zip(like.shape, strides)) + 1
+        if np.ndim(x) == 0:
+            return self._constant(np.full(size, x, dtype=np.float64), (np.float64(x).tobytes(), size))
+        whole = np.zeros(size)
         np.lib.stride_tricks.as_strided(whole, like.shape, tuple(8 * s for s in strides))[...] = x
         return self._constant(whole, whole.tobytes())
 

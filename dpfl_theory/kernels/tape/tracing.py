@@ -168,6 +168,10 @@ class TracedArray(NDArrayOperatorsMixin):
             return _matmul(self.tape, *inputs)
         if ufunc is np.square:
             ufunc, inputs = np.multiply, inputs * 2
+        if ufunc is np.multiply and out is None and self.dtype == np.float64:
+            for one, other in (inputs, inputs[::-1]):
+                if isinstance(one, (int, float)) and one == 1:
+                    return other  # the same numbers
         values = [concrete(x) for x in inputs]
         value = np.asarray(ufunc(*values))
         if out is not None and (out.dtype != value.dtype or out.shape != value.shape):

@@ -1,7 +1,7 @@
 """Records from the user's own files, by the name's ending: CSV, Parquet, NPZ, IDX, and LIBSVM text for all others.
 
-A format is one module with ``ENDINGS`` and ``read``. The client of each record is part of the file: a
-column ``client`` of a table, the array ``client`` of an NPZ file, ``qid`` in LIBSVM text.
+The client of each record is part of the file: a column ``client`` of a table, the array ``client`` of an NPZ file,
+``qid`` in LIBSVM text.
 """
 
 from __future__ import annotations
@@ -21,9 +21,15 @@ Reader = Callable[[Path, str | None, str | None], Records]
 @cache
 def _readers() -> dict[str, Reader]:
     """Each format's reader by the endings of its files' names."""
-    from dpfl_theory.problems.files import csv, idx, libsvm, npz, parquet
+    from dpfl_theory.problems.files import idx, libsvm, npz, tables
 
-    return {ending: module.read for module in (csv, idx, libsvm, npz, parquet) for ending in module.ENDINGS}
+    return {
+        **dict.fromkeys((".csv", ".tsv"), tables.read_csv),
+        **dict.fromkeys((".parquet", ".pq"), tables.read_parquet),
+        **dict.fromkeys((".libsvm", ".svm", ".svmlight"), libsvm.read),
+        **dict.fromkeys(("-ubyte", ".idx"), idx.read),
+        ".npz": npz.read,
+    }
 
 
 def endings() -> tuple[str, ...]:

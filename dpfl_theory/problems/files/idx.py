@@ -14,9 +14,8 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, numbers, short
 
-__all__ = ["ENDINGS", "read"]
+__all__ = ["read"]
 
-ENDINGS = ("-ubyte", ".idx")
 _TYPES = {0x08: "u1", 0x09: "i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4", 0x0E: ">f8"}
 _IMAGES, _LABELS = ("images", "idx3"), ("labels", "idx1")
 

@@ -15,9 +15,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, is_number, numbers, short
 from dpfl_theory.problems.sparse import dense_if_small
 
-__all__ = ["ENDINGS", "read"]
+__all__ = ["read"]
 
-ENDINGS = (".libsvm", ".svm", ".svmlight")
 _MOST = 1 << 24
 """The maximum number of features; the parameters of a problem have one entry for each, in every replicate."""
 

@@ -2,7 +2,7 @@
 
 Each comes as an interval ``[low, high]``: high is certified, low is attained at a point that is returned. For clients
 with affine gradients (quadratics, least squares) the two agree; for Huber, logistic and softmax losses high comes from
-the bounded slopes (see ``deviation``) and low from a search (see ``ascent``).
+the bounded slopes (see ``deviation``) and low from a search (see ``suprema.climb``).
 """
 
 from __future__ import annotations
@@ -14,11 +14,9 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global, zeta
-from dpfl_theory.problems.heterogeneity.deviation import record_deviation_slope
+from dpfl_theory.problems.heterogeneity.deviation import record_deviation_slope, sigma_global, sigma_local, zeta
 from dpfl_theory.problems.heterogeneity.dissimilarity import dissimilarity_b, dissimilarity_g
 from dpfl_theory.problems.heterogeneity.measured import Interval, gradient_error
-from dpfl_theory.problems.heterogeneity.record_deviation import sigma_local
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.sparse import squares

@@ -1,4 +1,6 @@
-"""Certified upper bounds on how far gradients of linear models deviate from their means, over all parameters.
+"""How far clients' and records' gradients deviate from their means: zhang2021's sigma_g and sigma_l, and zeta.
+
+Upper bounds for linear models are certified over all parameters.
 
 The slope of a Huber, logistic or softmax loss stays in a bounded set, a ball of radius h_j around a centre s_j: the
 interval [-t_j, t_j], the segment between 0 and -y_j, the probabilities minus the label's unit vector. A ridge adds the
@@ -16,12 +18,38 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.heterogeneity.measured import (
+    Interval,
+    all_gradients,
+    ball_of,
+    change_length,
+    few_columns,
+    gradient_error,
+    gradients_at,
+    hessians,
+    lipschitz_deviation,
+    product,
+    ridge_of,
+    root_of,
+)
+from dpfl_theory.problems.heterogeneity.suprema import Supremum, climb, largest_quadratic
+from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
-from dpfl_theory.problems.sparse import gathered, lengths, squares
-from dpfl_theory.problems.spectrum import extremes
+from dpfl_theory.problems.smoothness import extremes
+from dpfl_theory.problems.sparse import gathered, lengths, scaled, squares
+from dpfl_theory.problems.sparse import gram as weighted_gram
 
-__all__ = ["ClientBounds", "client_bounds", "record_deviation", "record_deviation_bound", "record_deviation_slope"]
+__all__ = [
+    "ClientBounds",
+    "client_bounds",
+    "record_deviation",
+    "record_deviation_bound",
+    "record_deviation_slope",
+    "sigma_global",
+    "sigma_local",
+    "zeta",
+]
 
 
 def _top(gram: Array) -> float:
@@ -149,3 +177,171 @@ def record_deviation_slope(data: LinearData, i: int) -> float:
     m = x.shape[0]
     top = _sparse_top(x, squares(x) / m) if data.sparse else _top((x * squares(x)[:, None]).T @ x / m)
     return LOSS[data.loss].curvature_bound * math.sqrt(top)
+
+
+def sigma_global(
+    problem: Problem, radius: float | None = None, centre: Array | None = None, seed: int = 0, tries: int = 6
+) -> Interval:
+    """``sup_w max_i ||grad f_i(w) - grad f(w)||`` [F/X], zhang2021's sigma_g, over all w or a ball around the centre.
+
+    Quadratics: inf unless all matrices agree to 1e-12; on a ball the exact maximum of a convex quadratic. Bounded
+    slopes: ``client_bounds``, and on a ball at most the value at the centre plus radius times ``max(L_i, L_f)`` without
+    the ridge. Other problems: the same from G_i and L_i.
+
+    >>> from dpfl_theory.problems.scalar import equation_8
+    >>> sigma_global(equation_8().problem()).high
+    inf
+    >>> round(sigma_global(equation_8().problem(), radius=1.0).high, 9)  # 36 x + 6 - 41 x/3 at x = 1
+    28.333333333
+    """
+    centre, radius = ball_of(problem, radius, centre)
+    g = all_gradients(problem, centre)
+    apart = g - g.mean(axis=0)
+    length = np.linalg.norm(apart, axis=1)
+    if radius == 0.0:
+        return Interval(float(length.max()), float(length.max()), "the value at the centre", centre)
+    matrices = hessians(problem)
+    if matrices is not None:
+        return _affine_sigma(matrices, apart, radius, centre)
+    c, ridge = problem.constants, ridge_of(problem)
+    slope = np.maximum(c.L_i, c.L_f) - ridge
+    bound = client_bounds(problem.data).sigma if isinstance(problem, LinearModel) else lipschitz_deviation(problem)
+    high = float(np.max(np.minimum(bound, length + radius * slope)))
+    scale = change_length(float(np.max(bound)), float(np.max(slope)), centre)
+
+    def deviation(w: Array) -> Array:
+        found = all_gradients(problem, w)
+        return np.asarray(found - found.mean(axis=0))
+
+    def value(w: Array) -> float:
+        return float(np.max(np.linalg.norm(deviation(w), axis=1)))
+
+    def ascent(w: Array) -> Array:
+        # The gradient of ||D_i||^2 / 2 is (the difference of Hessians) D_i, here as a difference of deviations.
+        found = deviation(w)
+        i = int(np.argmax(np.linalg.norm(found, axis=1)))
+        h = 1e-4 * scale * found[i] / max(float(np.linalg.norm(found[i])), 1e-300)
+        ahead = gradients_at(problem, np.broadcast_to(np.stack([w + h, w - h]), (problem.n, 2, problem.d)))
+        change = ahead[:, 0] - ahead[:, 1]
+        return np.asarray(change[i] - change.mean(axis=0))
+
+    rays = list(apart[np.argsort(-length)[:3]])
+    best = climb(value, ascent, centre, rays, scale, radius, tries, seed)
+    how = "high: bounded slopes" if math.isinf(radius) else "high: bounded slopes, or the centre's value and smoothness"
+    return Interval(best.value, high, f"{how}; low: search", best.maximizer)
+
+
+def _affine_sigma(matrices: Array, apart: Array, radius: float, centre: Array) -> Interval:
+    differences = matrices - matrices.mean(axis=0)
+    size = float(np.max(np.abs(matrices)))
+    same = float(np.max(np.abs(differences))) <= 1e-12 * size
+    if same:
+        value = float(np.max(np.linalg.norm(apart, axis=1)))
+        return Interval(value, value, "all clients' matrices agree: the same at every w", centre)
+    if math.isinf(radius):
+        return Interval(math.inf, math.inf, "quadratics with different matrices: unbounded")
+    balls = [largest_quadratic(a.T @ a, a.T @ b, float(b @ b), radius) for a, b in zip(differences, apart)]
+    best = max(balls, key=lambda one: one.low)
+    return root_of(
+        Supremum(best.low, max(one.high for one in balls), best.maximizer),
+        "exact maximum of a quadratic on a ball",
+        centre,
+    )
+
+
+def zeta(problem: Problem) -> Interval:
+    """``(1/n) sum_i ||grad f_i(w*)||^2`` [F^2/X^2]; all minimisers have the same.
+
+    Raises ValueError when there is no w*.
+
+    >>> from dpfl_theory.problems.scalar import equation_8
+    >>> round(zeta(equation_8().problem()).high, 9)  # (16 + 4 + 36)/3
+    18.666666667
+    """
+    length = np.linalg.norm(problem.gradients_at_star, axis=1)
+    error = gradient_error(problem)
+    low = float(np.mean(np.maximum(length - error, 0.0) ** 2))
+    high = float(np.mean((length + error) ** 2))
+    return Interval(low, high, "gradients at w*, with the error of w*", problem.constants.w_star)
+
+
+def sigma_local(
+    problem: Problem, radius: float | None = None, centre: Array | None = None, seed: int = 0, tries: int = 6
+) -> Interval:
+    """``sup_w max_i sqrt(E_j ||grad f_i(w, d_j) - grad f_i(w)||^2)`` [F/X] for one record j, drawn uniformly.
+
+    zhang2021's sigma_l and noble2022's varsigma. Zero without records. Least squares: inf unless all of a client's
+    records have the same ``x x^T``; on a ball the exact maximum of a quadratic. Bounded slopes:
+    ``record_deviation_bound``, and on a ball at most the centre's value plus radius times ``record_deviation_slope``.
+
+    >>> from dpfl_theory.problems.scalar import equation_8
+    >>> sigma_local(equation_8().problem()).high
+    0.0
+    """
+    centre, radius = ball_of(problem, radius, centre)
+    if not isinstance(problem, LinearModel):
+        return Interval(0.0, 0.0, "the clients have no records: their gradients are exact", centre)
+    data = problem.data
+
+    def value(w: Array) -> float:
+        return max(record_deviation(data, i, w) for i in range(data.clients))
+
+    here = np.array([record_deviation(data, i, centre) for i in range(data.clients)])
+    if radius == 0.0:
+        return Interval(float(here.max()), float(here.max()), "the value at the centre", centre)
+    if LOSS[data.loss].quadratic:
+        return _affine_records(problem, radius, centre)
+    slopes = np.array([record_deviation_slope(data, i) for i in range(data.clients)])
+    everywhere = np.array([record_deviation_bound(data, i) for i in range(data.clients)])
+    high = float(np.max(np.minimum(everywhere, (here + radius * slopes) * (1.0 + 1e-12))))
+    scale = change_length(float(np.max(everywhere)), float(np.max(slopes)), centre)
+
+    def ascent(w: Array) -> Array:
+        i = int(np.argmax([record_deviation(data, k, w) for k in range(data.clients)]))
+        return _record_ascent(problem, i, w, 1e-4 * scale)
+
+    rays = [problem.client_gradient(i, centre) for i in np.argsort(-here)[:3]]
+    best = climb(value, ascent, centre, rays, scale, radius, tries, seed)
+    return Interval(best.value, high, "high: bounded slopes; low: search", best.maximizer)
+
+
+def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
+    """The gradient of half the variance, ``(1/m) sum_j ||x_j||^2 S_j s_j x_j^T - H_i grad f_i``, S_j the slopes' own
+    derivative; products with S_j and H_i as differences."""
+    data = problem.data
+    own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
+    x, y, threshold = data.x[own], data.y[own], data.threshold[own]
+    z = x @ w.reshape(data.classes, -1).T
+    loss = LOSS[data.loss]
+    z = z if loss.classwise else z[:, 0]
+    s = loss.slope(z, y, threshold)
+    bent = (loss.slope(z + 1e-4 * s, y, threshold) - loss.slope(z - 1e-4 * s, y, threshold)) / 2e-4
+    weighted = bent.reshape(len(y), -1) * squares(x)[:, None]
+    mean = problem.client_gradient(i, w) - data.ridge * w
+    length = float(np.linalg.norm(mean))
+    pull = np.zeros_like(w)
+    if length > 0.0:
+        step = h / length * mean
+        change = problem.client_gradient(i, w + step) - problem.client_gradient(i, w - step) - 2.0 * data.ridge * step
+        pull = change * (length / (2.0 * h))
+    return np.asarray((gathered(weighted, x) / len(y)).ravel() - pull)
+
+
+def _affine_records(problem: LinearModel, radius: float, centre: Array) -> Interval:
+    data = few_columns(problem.data)
+    found = []
+    for i in range(data.clients):
+        x = data.x[data.offsets[i] : data.offsets[i + 1]]
+        r = x @ centre - data.y[data.offsets[i] : data.offsets[i + 1]]
+        m, square = len(r), squares(x)
+        longest = float(np.max(square))
+        gram, mean = product(x) / m, x.T @ r / m
+        h = weighted_gram(x, square) / m - gram @ gram
+        g = x.T @ (square * r) / m - gram @ mean
+        k = float(np.mean(square * r * r)) - float(mean @ mean)
+        found.append(
+            largest_quadratic(h, g, k, radius, (longest**2, longest * float(np.max(abs(scaled(x, r)))) * len(centre)))
+        )
+    best = max(found, key=lambda one: one.low)
+    how = "exact maximum of a quadratic" if math.isfinite(best.low) else "records with different x x^T: unbounded"
+    return root_of(Supremum(best.low, max(one.high for one in found), best.maximizer), how, centre)

@@ -9,10 +9,7 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.heterogeneity.ascent import climb
-from dpfl_theory.problems.heterogeneity.ball import Supremum, largest_quadratic
-from dpfl_theory.problems.heterogeneity.client_deviation import zeta
-from dpfl_theory.problems.heterogeneity.deviation import client_bounds
+from dpfl_theory.problems.heterogeneity.deviation import client_bounds, zeta
 from dpfl_theory.problems.heterogeneity.measured import (
     Interval,
     all_gradients,
@@ -24,6 +21,7 @@ from dpfl_theory.problems.heterogeneity.measured import (
     ridge_of,
     root_of,
 )
+from dpfl_theory.problems.heterogeneity.suprema import Supremum, climb, largest_quadratic
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.validation import nonnegative
 

@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData, linear_gradients
 from dpfl_theory.problems.base import Array, Problem
-from dpfl_theory.problems.heterogeneity.ball import Supremum
+from dpfl_theory.problems.heterogeneity.suprema import Supremum
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic

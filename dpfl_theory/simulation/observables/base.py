@@ -20,6 +20,8 @@ __all__ = [
     "cached",
     "gradient_squared",
     "minimiser",
+    "nonnegative",
+    "norms_and_threshold",
     "require_attribute",
     "unclipped",
 ]
@@ -112,6 +114,20 @@ class Observable:
     reported_with: tuple[str, ...] = ()
 
 
+def nonnegative(
+    name: str,
+    unit: tuple[int, int],
+    latex: str,
+    meaning: str,
+    evaluate: Callable[[Round], Any],
+    high: Callable[[Reach], float] = lambda _: math.inf,
+    of_state: bool = False,
+    reported_with: tuple[str, ...] = (),
+) -> Observable:
+    """An `Observable` that is never negative."""
+    return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0, high, of_state, reported_with)
+
+
 NO_UPDATES = ("zero-updates", "empty-cohort")
 """The ``reported_with`` observables of an observable of clipped, unclipped or weighted clients."""
 
@@ -143,13 +159,16 @@ def minimiser(round_: Round, observable: str) -> Any:
     return round_.context.engine.asarray(star)
 
 
+def norms_and_threshold(round_: Round, observable: str) -> tuple[Any, Any]:
+    """||u_i|| (S, n) and C (S, 1)."""
+    norms = require_attribute(round_, "update_norms", observable)
+    return norms, require_attribute(round_, "threshold", observable)[:, None]
+
+
 def unclipped(round_: Round) -> Any:
     """||u_i|| <= C, (S, n)."""
-    norms, bound = (
-        require_attribute(round_, "update_norms", "unclipped"),
-        require_attribute(round_, "threshold", "unclipped"),
-    )
-    return cached(round_, "unclipped", lambda: norms <= bound[:, None])
+    norms, bound = norms_and_threshold(round_, "unclipped")
+    return cached(round_, "unclipped", lambda: norms <= bound)
 
 
 def gradient_squared(round_: Round) -> Any:

@@ -15,6 +15,8 @@ from dpfl_theory.simulation.observables.base import (
     cached,
     gradient_squared,
     minimiser,
+    nonnegative,
+    norms_and_threshold,
     require_attribute,
     unclipped,
 )
@@ -47,10 +49,10 @@ def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
 def _weight(h: Round, quantity: Any) -> Any:
     """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
     xp = h.context.engine.xp
-    norms, bound = require_attribute(h, "update_norms", "weighted"), require_attribute(h, "threshold", "weighted")
+    norms, bound = norms_and_threshold(h, "weighted")
     safe = xp.where(norms > 0.0, norms, 1.0)
     at_zero = xp.where(quantity > 0.0, xp.inf, 0.0)
-    return xp.where(norms > 0.0, bound[:, None] / safe * quantity, at_zero)
+    return xp.where(norms > 0.0, bound / safe * quantity, at_zero)
 
 
 def _length(x: Any, h: Round) -> Any:
@@ -123,62 +125,56 @@ def _weighted_heterogeneity_ceiling(reach: Reach) -> float:
 
 
 OBSERVABLES = (
-    Observable(
+    nonnegative(
         "suboptimality",
         (1, 0),
         r"f(w_k) - f(w^*)",
         "suboptimality of the server's vector",
         lambda h: h.context.kernels.suboptimality(h.w),
-        lambda _: 0.0,
         _suboptimality_ceiling,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "gradient-norm-squared",
         (2, -2),
         r"\|\nabla f(w_k)\|^2",
         "squared length of the gradient of f",
         gradient_squared,
-        lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "gradient-norm",
         (1, -1),
         r"\|\nabla f(w_k)\|",
         "length of the gradient of f",
         lambda h: h.context.engine.xp.sqrt(gradient_squared(h)),
-        lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)),
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "distance-squared",
         (0, 2),
         r"\|w_k - w^*\|^2",
         "squared distance to the minimiser",
         _distance_squared,
-        lambda _: 0.0,
         lambda r: r.radius**2,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "gradient-dissimilarity",
         (2, -2),
         r"\frac{1}{n}\sum_i \|\nabla f_i(w_k)\|^2 - \|\nabla f(w_k)\|^2",
         "how much the clients' gradients differ from their mean (noble2022 D.3)",
         _gradient_dissimilarity,
-        lambda _: 0.0,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "gradient-log-dissimilarity",
         (0, 0),
         r"\ln \frac{1}{n}\sum_i \|\nabla f_i(w_k)\|^2 - \ln \|\nabla f(w_k)\|^2",
         "how much the clients' gradients differ from their mean, as the logarithm of a ratio (noble2022 D.3)",
         _log_dissimilarity,
-        lambda _: 0.0,
         of_state=True,
     ),
     Observable(
@@ -191,75 +187,68 @@ OBSERVABLES = (
         _gap_ceiling,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "clipped-length",
         (1, -1),
         r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,\|u_i\|",
         "mean length of the updates that are clipped",
         lambda h: ((1.0 - unclipped(h)) * h.update_norms).mean(axis=1),
-        lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds)),
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "unclipped-heterogeneity",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\Delta_i^*",
         "mean heterogeneity of the clients whose update is not clipped",
         lambda h: (unclipped(h) * _delta(h)).mean(axis=1),
-        lambda _: 0.0,
         lambda r: float(np.mean(r.constants.delta_i_star)),
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "unclipped-share",
         (0, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)",
         "share of clients whose update is not clipped",
         lambda h: unclipped(h).mean(axis=1),
-        lambda _: 0.0,
         lambda _: 1.0,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "weighted-excess",
         (1, 0),
         r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "mean excess over the clients' own minima, weighted by threshold over update length",
         lambda h: _weighted_excess(h).mean(axis=1),
-        lambda _: 0.0,
         _excess_ceiling,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "weighted-heterogeneity",
         (1, 0),
         r"\frac{1}{n}\sum_i \frac{C}{\|u_i\|}\,\Delta_i^*",
         "mean heterogeneity, weighted by threshold over update length",
         lambda h: _weight(h, _delta(h)).mean(axis=1),
-        lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "unclipped-weighted-excess",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,(f_i(w_k) - \min f_i)",
         "mean excess over the clients' own minima, weighted by threshold over update length, where the update is not "
         "longer than the threshold",
         lambda h: _weighted_excess(h, unclipped(h)).mean(axis=1),
-        lambda _: 0.0,
         _excess_ceiling,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "unclipped-weighted-heterogeneity",
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,\frac{C}{\|u_i\|}\,\Delta_i^*",
         "mean heterogeneity, weighted by threshold over update length, where the update is not longer than the "
         "threshold",
         lambda h: _weight(h, unclipped(h) * _delta(h)).mean(axis=1),
-        lambda _: 0.0,
         _weighted_heterogeneity_ceiling,
         reported_with=NO_UPDATES,
     ),
@@ -270,37 +259,33 @@ OBSERVABLES = (
         "signal-to-noise ratio of the server's sum (das2022 Figure 3)",
         _snr,
     ),
-    Observable(
+    nonnegative(
         "cohort-size",
         (0, 0),
         r"|S_k|",
         "number of clients that take part",
         lambda h: require_attribute(h, "cohort", "cohort-size").sum(axis=1),
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "empty-cohort",
         (0, 0),
         r"1(S_k = \emptyset)",
         "whether no client takes part",
         lambda h: (require_attribute(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
-        lambda _: 0.0,
         lambda _: 1.0,
     ),
-    Observable(
+    nonnegative(
         "zero-updates",
         (0, 0),
         r"|\{i : u_i = 0\}|",
         "number of clients whose update is exactly zero",
         lambda h: (require_attribute(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "smallest-update",
         (1, -1),
         r"\min_i \|u_i\|",
         "length of the shortest update",
         lambda h: require_attribute(h, "update_norms", "smallest-update").min(axis=1),
-        lambda _: 0.0,
     ),
 )

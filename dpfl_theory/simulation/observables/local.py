@@ -18,8 +18,11 @@ from dpfl_theory.simulation.observables.base import (
     NO_UPDATES,
     Observable,
     Reach,
+    cached,
     gradient_squared,
     minimiser,
+    nonnegative,
+    norms_and_threshold,
     require_attribute,
     unclipped,
 )
@@ -30,10 +33,8 @@ __all__ = ["OBSERVABLES"]
 def _products(h: Round) -> tuple[Any, Any]:
     """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
     phase, star = require_attribute(h, "phase", "inner-product"), minimiser(h, "inner-product")
-    if "products" not in h.cache:
-        difference = h.w - star
-        h.cache["products"] = (phase.updates() * difference[None]).sum(axis=2).T
-    return h.cache["products"], h.local_step[:, None]
+    found = cached(h, "products", lambda: (phase.updates() * (h.w - star)[None]).sum(axis=2).T)
+    return found, h.local_step[:, None]
 
 
 def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
@@ -47,20 +48,15 @@ def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
 def _bounding_factor(h: Round) -> Any:
     """C/||u_i||, and 0 for u_i = 0, which is not sent."""
     xp = h.context.engine.xp
-    norms, bound = require_attribute(h, "update_norms", "bounding"), require_attribute(h, "threshold", "bounding")
+    norms, bound = norms_and_threshold(h, "bounding")
     moving = norms > 0.0
-    return xp.where(moving, bound[:, None] / xp.where(moving, norms, 1.0), 0.0)
+    return xp.where(moving, bound / xp.where(moving, norms, 1.0), 0.0)
 
 
 def _clipping_factors(h: Round) -> Any:
     """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
-    xp = h.context.engine.xp
-    norms, bound = (
-        require_attribute(h, "update_norms", "clipping-factor"),
-        require_attribute(h, "threshold", "clipping-factor"),
-    )
-    longest = xp.maximum(norms, bound[:, None])
-    return bound[:, None] / longest
+    norms, bound = norms_and_threshold(h, "clipping-factor")
+    return bound / h.context.engine.xp.maximum(norms, bound)
 
 
 def _approach(h: Round) -> Any:
@@ -81,28 +77,29 @@ def _bounding_difference(h: Round) -> Any:
 def _gradients(h: Round) -> tuple[list[Any], Any]:
     """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
     steps = require_attribute(h, "local_steps", "local-steps")
-    if "gradients" not in h.cache:
-        n = h.context.problem.n
-        w = h.context.engine.xp.repeat(h.w[None], n, axis=0)
-        found = []
+
+    def compute() -> tuple[list[Any], Any]:
+        w, found = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0), []
         for _ in range(steps):
             found.append(h.context.gradients(w))
             w = w - h.local_step[None, :, None] * found[-1]
-        h.cache["gradients"] = ([*found, h.context.gradients(w)], w)
-    answer: tuple[list[Any], Any] = h.cache["gradients"]
+        return [*found, h.context.gradients(w)], w
+
+    answer: tuple[list[Any], Any] = cached(h, "gradients", compute)
     return answer
 
 
 def _local_points(h: Round) -> list[Any]:
     """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
     steps = require_attribute(h, "local_steps", "local-suboptimality")
-    if "local points" not in h.cache:
-        w = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)
-        found = [w]
+
+    def compute() -> list[Any]:
+        found = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)]
         for _ in range(steps - 1):
             found.append(found[-1] - h.local_step[None, :, None] * h.context.gradients(found[-1]))
-        h.cache["local points"] = found
-    points: list[Any] = h.cache["local points"]
+        return found
+
+    points: list[Any] = cached(h, "local points", compute)
     return points
 
 
@@ -224,16 +221,15 @@ OBSERVABLES = (
         lambda r: -2.0 * r.step * _product_ceiling(r) - r.step**2 * float(np.mean(r.update_bounds**2)),
         lambda r: 2.0 * r.step * _product_ceiling(r),
     ),
-    Observable(
+    nonnegative(
         "update-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \|u_i\|^2",
         "mean squared length of the updates",
         lambda h: (require_attribute(h, "update_norms", "update-squared") ** 2).mean(axis=1),
-        lambda _: 0.0,
         lambda r: float(np.mean(r.update_bounds**2)),
     ),
-    Observable(
+    nonnegative(
         "displacement-squared",
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
@@ -241,64 +237,56 @@ OBSERVABLES = (
         lambda h: (require_attribute(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(
             axis=1
         ),
-        lambda _: 0.0,
         lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
     ),
-    Observable(
+    nonnegative(
         "end-distance-squared",
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
         "mean squared distance to w* after the local steps",
         _end_distance,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "local-mean-suboptimality",
         (1, 0),
         r"f(\frac{1}{nE}\sum_i \sum_{\tau < E} w_{k,\tau}^{(i)}) - f(w^*)",
         "suboptimality of the mean of all clients' points before each of their local steps",
         _local_mean_suboptimality,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "local-suboptimality",
         (1, 0),
         r"\frac{1}{nE}\sum_i \sum_{\tau < E} f(w_{k,\tau}^{(i)}) - f(w^*)",
         "mean suboptimality of all clients' points before each of their local steps",
         _local_suboptimality,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "local-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "mean over the clients of the squared gradients along their local steps, summed",
         lambda h: _squares(_gradients(h)[0][:-1]),
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "next-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
         "mean over the clients of the squared gradients after each of their local steps, summed",
         lambda h: _squares(_gradients(h)[0][1:]),
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "gradient-change-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "how much the gradients change from one local step to the next, squared and summed",
         _gradient_change,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "signal-squared",
         (2, -2),
         r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
         "squared length of the server's sum, before noise",
         lambda h: (require_attribute(h, "signal", "signal-squared") ** 2).sum(axis=1),
-        lambda _: 0.0,
     ),
     Observable(
         "descent-product",
@@ -309,78 +297,70 @@ OBSERVABLES = (
         lambda r: -_steepest(r),
         _steepest,
     ),
-    Observable(
+    nonnegative(
         "clipped-signal",
         (1, -1),
         r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{clip}(u_i, C)\|",
         "length of the sum of the cohort's updates, clipped, over n",
         lambda h: _signal(h, _clipping_factors(h)),
-        lambda _: 0.0,
         lambda r: r.threshold,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "normalised-signal",
         (1, -1),
         r"\|\frac{1}{n}\sum_{i \in S_k} \mathrm{norm}(u_i, C)\|",
         "length of the sum of the cohort's updates, normalised, over n",
         lambda h: _signal(h, _bounding_factor(h)),
-        lambda _: 0.0,
         lambda r: r.threshold,
     ),
-    Observable(
+    nonnegative(
         "bounding-difference",
         (1, -1),
         r"\frac{1}{n}\sum_i \|\mathrm{norm}(u_i, C) - \mathrm{clip}(u_i, C)\|",
         "mean distance between the normalised and the clipped update",
         _bounding_difference,
-        lambda _: 0.0,
         lambda r: r.threshold,
     ),
-    Observable(
+    nonnegative(
         "clipped-alignment",
         (2, -2),
         r"\bar{\alpha}^k \|\nabla f(w_k)\|^2 \text{ with } \bar{\alpha}^k = \frac{1}{n}\sum_i \min(1, C/\|u_i\|)",
         "squared gradient times the mean clipping factor (zhang2021 Theorem 3.1)",
         _clipped_alignment,
-        lambda _: 0.0,
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
         reported_with=NO_UPDATES,
     ),
-    Observable(
+    nonnegative(
         "clipping-factor",
         (0, 0),
         r"\bar{\alpha}^k",
         "mean clipping factor",
         lambda h: _clipping_factors(h).mean(axis=1),
-        lambda _: 0.0,
         lambda _: 1.0,
     ),
-    Observable(
+    nonnegative(
         "clipping-factor-squared",
         (0, 0),
         r"(\bar{\alpha}^k)^2",
         "the mean clipping factor, squared",
         lambda h: _clipping_factors(h).mean(axis=1) ** 2,
-        lambda _: 0.0,
         lambda _: 1.0,
     ),
-    Observable(
+    nonnegative(
         "clipping-factor-deviation",
         (0, 0),
         r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|",
         "mean distance of the clients' clipping factors from their mean",
         lambda h: _factor_deviation(h, 1),
-        lambda _: 0.0,
         lambda _: 1.0,
     ),
-    Observable(
+    nonnegative(
         "clipping-factor-variance",
         (0, 0),
         r"\frac{1}{n}\sum_i |\alpha_i^k - \bar{\alpha}^k|^2",
         "mean squared distance of the clients' clipping factors from their mean",
         lambda h: _factor_deviation(h, 2),
-        lambda _: 0.0,
         lambda _: 1.0,
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.local_updates import dense
-from dpfl_theory.simulation.observables.base import Observable, require_attribute
+from dpfl_theory.simulation.observables.base import nonnegative, require_attribute
 
 __all__ = ["OBSERVABLES"]
 
@@ -40,30 +40,27 @@ def _message_squared(h: Round) -> Any:
 
 
 OBSERVABLES = (
-    Observable(
+    nonnegative(
         "message-squared",
         (0, 2),
         r"\frac{1}{n}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2",
         "mean squared length of the messages that ScaffNew's clients would send in this iteration, before noise",
         _message_squared,
-        lambda _: 0.0,
     ),
-    Observable(
+    nonnegative(
         "scaffnew-shifts",
         (0, 2),
         r"\frac{\eta^2}{p^2}\|\mathbf{h}_t - \mathbf{h}^*\|^2",
         "the control variates' part of hou2023's Lyapunov function",
         _shifts,
-        lambda _: 0.0,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "scaffnew-lyapunov",
         (0, 2),
         r"\psi_t",
         "hou2023's Lyapunov function over the stacked clients",
         _lyapunov,
-        lambda _: 0.0,
         of_state=True,
     ),
 )

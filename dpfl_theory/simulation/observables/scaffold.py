@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
-from dpfl_theory.simulation.observables.base import Observable, cached
+from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative
 
 __all__ = ["OBSERVABLES", "STEPS", "Steps"]
 
@@ -95,7 +95,7 @@ def _mean_square(name: str, unit: tuple[int, int], latex: str, meaning: str, of:
         vectors = of(cached(h, STEPS, lambda: Steps(h)))
         return (vectors * vectors).sum(axis=2).mean(axis=0)
 
-    return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0)
+    return nonnegative(name, unit, latex, meaning, evaluate)
 
 
 OBSERVABLES = (

@@ -84,12 +84,13 @@ def points(
     import numpy as np
 
     from dpfl_theory.problems.data import Dataset
-    from dpfl_theory.problems.huber import from_data
+    from dpfl_theory.problems.linear_model import from_dataset
 
     users = np.repeat(spread * (-1.0) ** np.arange(clients), records)
     y = users + record_spread * (-1.0) ** np.tile(np.arange(records), clients)
     own = list(np.arange(clients * records).reshape(clients, records))
-    return from_data(Dataset("points", np.ones((len(y), 1)), y, 1), own, threshold, ridge, "huber points")
+    found = Dataset("points", np.ones((len(y), 1)), y, 1)
+    return from_dataset(found, own, "huber", threshold=threshold, ridge=ridge, name="huber points")
 
 
 def problem_of(described: Mapping[str, Any]) -> Problem:

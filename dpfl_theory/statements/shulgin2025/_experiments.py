@@ -179,10 +179,10 @@ def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
     import numpy as np
 
     from dpfl_theory.problems.data import Dataset
-    from dpfl_theory.problems.huber import from_data
+    from dpfl_theory.problems.linear_model import from_dataset
 
     records = Dataset("one coordinate", np.eye(1, d).repeat(n, axis=0), np.zeros(n), 1)
-    problem = from_data(records, [np.array([i]) for i in range(n)], threshold=t)
+    problem = from_dataset(records, [np.array([i]) for i in range(n)], "huber", threshold=t)
     return problem, np.eye(1, d)[0] * (1 / t + t / 2)
 
 

@@ -130,7 +130,7 @@ def problem_of(described: Mapping[str, Any]) -> Problem:
 
     from dpfl_theory.problems import make
     from dpfl_theory.problems.data import Dataset
-    from dpfl_theory.problems.huber import from_data
+    from dpfl_theory.problems.linear_model import from_dataset
 
     family, parameters = described["family"], described["parameters"]
     if family != "huber-axes":
@@ -138,7 +138,7 @@ def problem_of(described: Mapping[str, Any]) -> Problem:
     n, d = int(parameters["clients"]), int(parameters["dimension"])
     rows = np.tile(math.sqrt(d) * np.eye(d), (n, 1))
     records = Dataset("axes", rows, np.zeros(n * d), 1)
-    return from_data(records, np.split(np.arange(n * d), n), threshold=float(parameters["threshold"]))
+    return from_dataset(records, np.split(np.arange(n * d), n), "huber", threshold=float(parameters["threshold"]))
 
 
 def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
@@ -157,7 +157,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         import numpy as np
 
         from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
-        from dpfl_theory.problems.heterogeneity.client_deviation import sigma_global
+        from dpfl_theory.problems.heterogeneity.deviation import sigma_global
         from dpfl_theory.simulation import Cohort, Simulation
         from dpfl_theory.statements.travel_bound import fedavg_reach
 

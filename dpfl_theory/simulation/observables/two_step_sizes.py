@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
-from dpfl_theory.simulation.observables.base import Observable, cached
+from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative
 
 __all__ = ["OBSERVABLES", "Steps"]
 
@@ -59,7 +59,7 @@ def _of_steps(name: str, unit: tuple[int, int], latex: str, meaning: str, of: Ca
             )
         return of(cached(h, "two-sided steps", lambda: Steps(h)))
 
-    return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0)
+    return nonnegative(name, unit, latex, meaning, evaluate)
 
 
 OBSERVABLES = (

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.algorithms.faults import (
+    average_fault,
+    clip_fault,
+    cohort_fault,
+    control_fault,
+    local_fault,
+    noise_fault,
+)
+from dpfl_theory.algorithms.faults.averaging import COORDINATES, MAXIMUM, SQUARED, Part, stretched, unbounded
+from dpfl_theory.algorithms.faults.noise import NO_NOISE, ROOT, VARIANCE
+from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["FAULTS", "PRIVATE"]
 
-Part = Callable[..., Any]
 Difference = Callable[[Any, Any, Any], Any]
 """A vector of client i, from the algorithm's average (a function of each client's vectors), an exchange, and i."""
 
@@ -26,11 +35,10 @@ def _without_communication(differences: dict[str, Difference]) -> Iterator[Fault
         def idle(a: Any, o: Any, h: Any, x: Any, exchange: Any, i: Any, difference: Difference = difference) -> Any:
             return away(difference)(a, o, h, exchange(), i)
 
-        yield fault(
+        yield control_fault(
             "control variates move without a communication",
             f"h_i moves by p/eta times {what} also in rounds without a communication, in which the client's vector is "
             "not replaced: move it only in rounds that communicate by the coin",
-            "control",
             idle=idle,
         )
 
@@ -43,11 +51,10 @@ def _coins() -> Iterator[Fault]:
     divisors: tuple[Part, ...] = (lambda o, speakers: o.n, lambda o, speakers: max(len(speakers), 1))
     for toss in tosses:
         for divisor in divisors:
-            yield fault(
+            yield cohort_fault(
                 "a coin for each client",
                 "each client tosses its own coin: a round should toss one coin, so that all clients communicate or "
                 "none does",
-                "cohort",
                 round=_own_coins(toss, divisor),
             )
 
@@ -72,10 +79,9 @@ def _own_coins(toss: Part, divisor: Part) -> Part:
 
 FAULTS = (
     *(
-        fault(
+        control_fault(
             "the control variate has the wrong sign",
             "h_i moves by Delta_i - mean: it should move by mean - Delta_i",
-            "control",
             control=away(difference),
         )
         for difference in (
@@ -84,30 +90,26 @@ FAULTS = (
             lambda mean, t, i: t.raw[i] - t.mean,
         )
     ),
-    fault(
+    control_fault(
         "p is missing in the control variate",
         "h_i moves by (mean - Delta_i)/eta: multiply it by p",
-        "control",
         gain=lambda a, o: 1.0 / a.step,
     ),
-    fault(
+    control_fault(
         "p divides the control variate",
         "h_i moves by (mean - Delta_i)/(p eta): the factor should be p/eta",
-        "control",
         gain=lambda a, o: 1.0 / (a.probability * a.step),
     ),
-    fault(
+    control_fault(
         "the step is missing in the control variate",
         "h_i moves by p (mean - Delta_i): divide it by eta",
-        "control",
         gain=lambda a, o: a.probability,
     ),
     *(
-        fault(
+        control_fault(
             "the step multiplies the control variate",
             f"h_i moves by {words} (mean - Delta_i): the factor should be p/eta, since mean - Delta_i is eta times a "
             "gradient",
-            "control",
             gain=factor,
         )
         for words, factor in (
@@ -116,16 +118,14 @@ FAULTS = (
             ("(eta/p)", lambda a, o: a.step / a.probability),
         )
     ),
-    fault(
+    control_fault(
         "p and the step are missing in the control variate",
         "h_i moves by mean - Delta_i: multiply it by p/eta",
-        "control",
         gain=lambda a, o: 1.0,
     ),
-    fault(
+    control_fault(
         "control variates that are not kept",
         "h_i stays zero, so this is local gradient descent",
-        "control",
         control=lambda a, o, h, t, i: h,
     ),
     *_without_communication(
@@ -134,117 +134,96 @@ FAULTS = (
             "mean_j y_j - y_i": lambda mean, t, i: mean(t.raw) - t.raw[i],
         }
     ),
-    fault(
+    control_fault(
         "control variates move without a communication",
         "h_i moves by p/eta times the displacement of the local step also in rounds without a communication: move it "
         "only in rounds that communicate by the coin",
-        "control",
         idle=lambda a, o, h, x, exchange, i: h + a.gain(o) * (x - exchange().ends[i]),
     ),
     *_coins(),
-    fault(
+    control_fault(
         "the correction has the wrong sign",
         "the local step uses grad f_i + h_i: it should use grad f_i - h_i",
-        "control",
         equivalent_to="the control variate has the wrong sign",
         local=lambda a, o, x, g, h: x - a.step * (g + h),
     ),
-    fault(
-        "no correction",
-        "local steps do not use the control variates",
-        "control",
-        local=lambda a, o, x, g, h: x - a.step * g,
+    control_fault(
+        "no correction", "local steps do not use the control variates", local=lambda a, o, x, g, h: x - a.step * g
     ),
-    fault(
+    control_fault(
         "the correction without the step",
         "the local step is x - eta grad f_i + h_i: h_i is a gradient, multiply it by eta",
-        "control",
         local=lambda a, o, x, g, h: x - a.step * g + h,
     ),
-    fault(
+    local_fault(
         "clients that go on from their own point",
         "after a communication every client should start at the server's vector",
-        "local",
         restart=lambda a, o, w, y: y,
     ),
-    fault(
+    average_fault(
         "no division",
         "messages are summed, not averaged: divide their sum by n",
-        "average",
-        "",
-        True,
+        private=True,
         average=lambda a, o, messages: o.sum(o.everyone, messages),
     ),
 )
 """Mistakes that need neither clipping nor noise."""
 
 
-def _bound(name: str, description: str, bound: Callable[[Any, Any], Any], private: bool = True) -> Fault:
-    return fault(name, description, "clip", private=private, bound=lambda a, o, u, w: bound(a, u))
-
-
-def _shrunk(a: Any, u: Any, size: float) -> Any:
-    return u * min(1.0, a.threshold / max(size, 1e-300))
-
-
 BOUNDS = (
-    _bound("no clipping", "differences are sent without clipping: clip them to C", lambda a, u: u),
-    _bound(
+    clip_fault("no clipping", "differences are sent without clipping: clip them to C", private=True, bound=unbounded),
+    clip_fault(
         "per-coordinate clipping",
         "each coordinate (or layer) is clipped to C separately: scale the whole vector by min(1, C/||u||)",
-        lambda a, u: np.clip(u, -a.threshold, a.threshold),
+        private=True,
+        bound=COORDINATES,
     ),
-    fault(
+    clip_fault(
         "normalised in place of clipped",
         "short differences are stretched to the length C: clipping does not change them",
-        "clip",
-        bound=lambda a, o, u, w: o.stretch(u, a.threshold),
+        bound=stretched,
     ),
-    _bound(
+    clip_fault(
         "clipping by the squared length",
         "differences are scaled by C/||u||^2: the factor should be C/||u||",
-        lambda a, u: _shrunk(a, u, float(u @ u)),
+        private=True,
+        bound=SQUARED,
     ),
-    _bound(
+    clip_fault(
         "clipping in the maximum norm",
         "differences are scaled by the largest coordinate: use the Euclidean norm",
-        lambda a, u: _shrunk(a, u, float(np.max(np.abs(u), initial=0.0))),
+        private=True,
+        bound=MAXIMUM,
     ),
-    fault(
+    clip_fault(
         "clip of the parameters in place of the difference",
         "the client's vector is clipped, not its difference from the server's: clip y_i - x",
-        "clip",
-        "",
-        True,
+        private=True,
         bound=lambda a, o, u, w: o.clip(w + u, a.threshold) - w,
     ),
-    fault(
+    clip_fault(
         "clip of the mean",
         "the average is clipped, not each client's difference: one client can then move it by as much as all together",
-        "clip",
-        "",
-        True,
-        bound=lambda a, o, u, w: u,
+        private=True,
+        bound=unbounded,
         after=lambda a, o, mean: o.clip(mean, a.threshold),
     ),
-    fault(
+    noise_fault(
         "noise before clipping",
         "each client adds its noise before its difference is clipped: the clipping then cuts the noise as well",
-        "noise",
-        "",
-        True,
+        private=True,
         sent=lambda a, o, t, noise, w, i: a.bound(o, t.raw[i] + noise[i], w),
     ),
 )
 
 
-def _size(
-    name: str, description: str, deviation: Callable[[Any, Any], float], private: bool = False
-) -> Iterator[Fault]:
+def _noisy(name: str, description: str, deviation: Callable[[Any, Any], float], private: bool = False) -> Fault:
+    """A mistake in the standard deviation of the noise of one message."""
+
     def noises(a: Any, o: Any) -> Any:
         return o.each(o.everyone, lambda i: o.gaussian(deviation(a, o), i))
 
-    yield fault(name, description, "noise", private=private, noises=noises)
+    return noise_fault(name, description, private=private, noises=noises)
 
 
 def _for_all(a: Any, o: Any) -> Any:
@@ -253,117 +232,98 @@ def _for_all(a: Any, o: Any) -> Any:
 
 
 NOISE = (
-    fault("no noise", "no noise is added", "noise", "", True, noises=lambda a, o: o.each(o.everyone, lambda i: o.zero)),
-    fault(
+    noise_fault(*NO_NOISE, private=True, noises=lambda a, o: o.each(o.everyone, lambda i: o.zero)),
+    noise_fault(
         "the same noise for all clients",
         "one noise vector is drawn and added to every message: differences of messages cancel it, and the noise of the "
         "average is sqrt(n) times too large; draw one for each client",
-        "noise",
-        "",
-        True,
+        private=True,
         noises=_for_all,
     ),
-    fault(
+    noise_fault(
         "the noise of one message on the average",
         "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too large for an "
         "average; the messages and the control variates made from them have no noise: each client should add its own",
-        "noise",
         noises=_for_all,
         control=away(lambda mean, t, i: t.mean - t.bounded[i]),
     ),
-    fault(
+    noise_fault(
         "one number for all coordinates",
         "the same random number is added to all coordinates of a message: draw one for each coordinate",
-        "noise",
-        "",
-        True,
+        private=True,
         noises=lambda a, o: o.each(o.everyone, lambda i: np.full(o.d, o.rng.normal(0.0, a.sigma, 1))),
     ),
-    *_size(
+    _noisy(
         "sigma where the multiplier was meant",
         "a message gets noise of standard deviation z: it should be z times the sensitivity",
         lambda a, o: a.noise_multiplier,
         private=True,
     ),
-    *_size(
+    _noisy(
         "sensitivity without the clip threshold",
         "the noise is scaled to a sensitivity of 1, not to C, which clipping gives: a change of the threshold does not "
         "change the noise",
         lambda a, o: a.sigma / a.threshold,
         private=True,
     ),
-    *_size(
+    _noisy(
         "sqrt(n) too little noise",
         "each message gets the noise that is meant for the mean",
         lambda a, o: a.sigma / o.n**0.5,
         private=True,
     ),
-    *_size(
+    _noisy(
         "sqrt(n) times the noise",
         "the noise of a message is sqrt(n) times the algorithm's. One cause is local privacy, where the noise protects "
         "the message by itself: then z is the multiplier of a message, and needs no change. Another cause is that the "
         "noise that is meant for one message is scaled again",
         lambda a, o: a.sigma * o.n**0.5,
     ),
-    *_size(
+    _noisy(
         "noise divided by n",
         "the noise of a message is divided by n, and averaging divides it again",
         lambda a, o: a.sigma / o.n,
         private=True,
     ),
-    *_size(
-        "variance in place of the standard deviation",
-        "the generator gets the variance in place of the standard deviation",
-        lambda a, o: a.sigma**2,
-        private=True,
-    ),
-    *_size(
-        "standard deviation in place of the variance",
-        "the generator gets the square root of the standard deviation in place of the standard deviation",
-        lambda a, o: a.sigma**0.5,
-        private=True,
-    ),
-    *_size(
+    _noisy(*VARIANCE, lambda a, o: a.sigma**2, private=True),
+    _noisy(*ROOT, lambda a, o: a.sigma**0.5, private=True),
+    _noisy(
         "noise multiplied by the local step size",
         "the noise is multiplied by the step eta, but the sensitivity does not have this factor",
         lambda a, o: a.sigma * a.step,
         private=True,
     ),
-    *_size(
+    _noisy(
         "half the sensitivity",
         "the noise is calibrated to half of the distance by which the declared neighbouring relation moves a message",
         lambda a, o: a.sigma / 2,
         private=True,
     ),
-    *_size(
+    _noisy(
         "twice the sensitivity",
         "the noise is calibrated to twice the distance by which the declared neighbouring relation moves a message",
         lambda a, o: a.sigma * 2,
     ),
 )
 HEARD = (
-    fault(
+    control_fault(
         "the control variate without the noise",
         "h_i moves by the message before the noise was added: the mean has the noise, so the h_i no longer add up to "
         "zero",
-        "control",
         control=away(lambda mean, t, i: t.mean - t.bounded[i]),
     ),
-    fault(
+    control_fault(
         "the control variate from the unclipped difference",
         "h_i moves by the client's unclipped difference y_i - x: take the message as it was sent, clipped and with its "
         "noise, so that the h_i add up to zero",
-        "control",
         control=away(lambda mean, t, i: t.mean - t.raw[i]),
     ),
     *(
-        fault(
+        control_fault(
             "the control variate from an average without noise",
             f"h_i moves by p/eta times {words}, an average without noise, which all clients get: use the noisy average "
             "by which the server moves",
-            "control",
-            "",
-            True,
+            private=True,
             control=away(difference),
         )
         for words, difference in (

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records
-from dpfl_theory.core.algorithm import Fault, fault
+from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["FAULTS"]
 
@@ -15,18 +16,22 @@ DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 
 """Shares of c_i^+ that are tried for a damped control variate."""
 
 
+def taking(mean: Callable[[Any, Any, Any], Any]) -> Part:
+    """c_i - c plus another mean of gradients."""
+    return lambda a, o, t: t.own - t.c + mean(a, o, t)
+
+
 def in_the_loop() -> Iterator[Fault]:
     weights: tuple[tuple[str, Part], ...] = (
         ("n", lambda a, o: 1.0 / o.n),
         ("|S|", lambda a, o: 1.0 / max(o.count(o.cohort), 1)),
     )
     for of, weight in weights:
-        yield fault(
+        yield control_fault(
             "the server's control variate moves within the round",
             f"c is updated (by 1/{of} of a client's difference) inside the loop over the clients, so that a client's "
             "steps depend on the clients before it: add the differences and move c once, by 1/n of their sum, after "
             "the loop",
-            "control",
             trained=c_moves,
             control_weight=weight,
         )
@@ -60,12 +65,11 @@ def global_step() -> Iterator[Fault]:
         ("is divided by K and, in place of eta_l, by", lambda a: a.local_step / a.global_step),
     )
     for words, factor in ways:
-        yield fault(
+        yield control_fault(
             "the global step in the control variate",
             f"in c_i^+ the difference w - y {words} the server's step eta_g: a control variate is a mean of gradients, "
             "(w - y)/(K eta_l), whatever the server's step is",
-            "control",
-            control=lambda a, o, t, factor=factor: t.own - t.c + factor(a) * a.mean_gradient(t),
+            control=taking(lambda a, o, t, factor=factor: factor(a) * a.mean_gradient(t)),  # type: ignore[misc]
         )
 
 
@@ -85,11 +89,10 @@ def all_move(change: Callable[..., Any], hears: bool) -> Part:
 
 def absent() -> Iterator[Fault]:
     for hears in (False, True):
-        yield fault(
+        yield cohort_fault(
             "clients that take no part train",
             "all clients train and write their control variates, whoever is in the cohort: c_i must not change for a "
             "client that takes no part, else the amplification by sampling is claimed but does not exist",
-            "cohort",
             private=True,
             plain=(
                 "all clients train and write their control variates, whoever is in the cohort: c_i must not change for "
@@ -97,11 +100,10 @@ def absent() -> Iterator[Fault]:
             ),
             controls=all_move(lambda a, o, w, i, own, c: a.train(o, w, i, own, c).new, hears),
         )
-        yield fault(
+        yield control_fault(
             "control variates of absent clients move",
             "c_i^+ = c_i - c + (w - y)/(K eta_l) is formed with y = w for clients that take no part, which subtracts c "
             "from their control variates in every round: change only those of the cohort",
-            "control",
             equivalent_to=NO_C if hears else "",
             controls=all_move(lambda a, o, w, i, own, c: own - c, hears),
         )
@@ -113,16 +115,14 @@ def damped() -> Iterator[Fault]:
             f"c_i becomes {1 - x:.4g} c_i + {x:.4g} c_i^+, a moving average that the algorithm does not have: replace "
             "c_i by c_i^+"
         )
-        yield fault(
+        yield control_fault(
             "a damped control variate",
             said,
-            "control",
             control=lambda a, o, t, x=x: (1 - x) * t.own + x * (t.own - t.c + a.mean_gradient(t)),
         )
-        yield fault(
+        yield control_fault(
             "a damped control variate",
             f"{said}, so that c_i is the value that the server got",
-            "control",
             keep=lambda a, o, own, trained, x=x: o.put(own, o.cohort, [(1 - x) * t.own + x * t.new for t in trained]),
         )
 
@@ -156,73 +156,64 @@ NEW = (
     *in_the_loop(),
     *global_step(),
     *absent(),
-    fault(
+    control_fault(
         "the control variate is the gradient at the end",
         "c_i^+ is the gradient at the end of the client's steps: it should be the mean of the gradients of its steps, "
         "c_i - c + (w - y)/(K eta_l), or (option I) the gradient at the server's parameters",
-        "control",
         control=lambda a, o, t: a.gradient(o, t.i, t.y),
     ),
-    fault(
+    control_fault(
         "the control variate is the last gradient",
         "c_i^+ is only the gradient of the last local step: it should be the mean of those of all K steps, c_i - c + "
         "(w - y)/(K eta_l)",
-        "control",
         trained=last_gradients,
     ),
-    fault(
+    control_fault(
         "the server's control variate moves by the sum",
         "c moves by the sum of the differences c_i^+ - c_i: divide it by the number n of all clients, so that c stays "
         "the mean of all c_i",
-        "control",
         control_weight=lambda a, o: 1.0,
     ),
 )
 FAULTS = (
-    fault(
+    control_fault(
         "control variate sent whole",
         "a client sends its new control variate c_i^+ and the server adds it to c: send the difference c_i^+ - c_i",
-        "control",
         seen="Plato, issue 382",
         sent=lambda a, o, t: t.new,
     ),
-    fault(
+    control_fault(
         "control variate scaled by epochs",
         "c_i^+ divides w - y only by the number of local steps (or of epochs): divide it by K eta_l",
-        "control",
         seen="Plato, pull request 386",
-        control=lambda a, o, t: t.own - t.c + (t.w - t.y) / a.local_steps,
+        control=taking(lambda a, o, t: (t.w - t.y) / a.local_steps),
     ),
-    fault(
+    control_fault(
         "control variate without the number of local steps",
         "c_i^+ divides w - y only by eta_l (or by the batches of one epoch): divide it by K eta_l, where K counts all "
         "local steps of the round",
-        "control",
         seen="PFLlib, issue 160; ki-ljl/Scaffold-Federated-Learning, issue 1",
-        control=lambda a, o, t: t.own - t.c + (t.w - t.y) / a.local_step,
+        control=taking(lambda a, o, t: (t.w - t.y) / a.local_step),
     ),
-    fault(
+    control_fault(
         "server's control variate over the cohort",
         "c moves by the mean over the cohort: it should move by the sum over the cohort divided by n, so that c stays "
         "the mean of all c_i",
-        "control",
         seen="NIID-Bench, issue 12",
         control_weight=lambda a, o: 1.0 / max(o.count(o.cohort), 1),
     ),
-    fault(
+    control_fault(
         "control variates that do not start at zero",
         "the control variates start at the model's parameters (or at random numbers): start them at zero, or with warm "
         "rounds",
-        "control",
         seen="NIID-Bench, issue 8",
         initial=first_controls(c=True, own=True),
     ),
     *(
-        fault(
+        control_fault(
             "control variates that do not start at zero",
             f"a client's control variate starts at the model's parameters when it first takes part{words}: start it at "
             "zero, or with warm rounds",
-            "control",
             initial=lambda a, o, w, begin=begin: (begin(a, o, w), frozenset()),
             round=when_first_met,
         )
@@ -231,27 +222,24 @@ FAULTS = (
             (", and the server's at those of the first round", first_controls(c=True, own=False)),
         )
     ),
-    fault(
+    control_fault(
         "the server's control variate never moves",
         "c_i is overwritten before the difference c_i^+ - c_i is taken, which then is zero",
-        "control",
         seen="KarhouTam/SCAFFOLD-PyTorch, issue 1",
         sent=lambda a, o, t: o.zero,
     ),
-    fault(
+    control_fault(
         "the correction has the wrong sign",
         "the local step adds c_i - c to the gradient: it should add c - c_i",
-        "control",
         seen="Fed-BioMed, issue 734",
         correction=lambda a, o, own, c: own - c,
     ),
-    fault(
+    control_fault(
         "control variate with the number of records",
         "c_i^+ divides w - y by the number of the client's records (times the epochs): K should be the number of "
         "gradients taken",
-        "control",
         seen="FL4Health, pull request 64",
-        control=lambda a, o, t: t.own - t.c + a.mean_gradient(t) / o.records(t.i),
+        control=taking(lambda a, o, t: a.mean_gradient(t) / o.records(t.i)),
     ),
     *(
         Fault(
@@ -263,73 +251,50 @@ FAULTS = (
         )
         for at_once in AT_ONCE
     ),
-    fault(
+    control_fault(
         "no correction",
         "local steps do not use the control variates: this is FedAvg",
-        "control",
         correction=lambda a, o, own, c: o.zero,
     ),
-    fault(
+    control_fault(
         "the correction without the server's part",
         "local steps subtract c_i but do not add c",
-        "control",
         correction=lambda a, o, own, c: -own,
     ),
-    fault(
+    control_fault(
         "the correction without the client's part",
         "local steps add c but do not subtract c_i",
-        "control",
         correction=lambda a, o, own, c: c,
     ),
-    fault(
-        NO_C,
-        "c_i^+ = c_i + (w - y)/(K eta_l) lacks the term - c",
-        "control",
-        control=lambda a, o, t: t.own + a.mean_gradient(t),
+    control_fault(
+        NO_C, "c_i^+ = c_i + (w - y)/(K eta_l) lacks the term - c", control=lambda a, o, t: t.own + a.mean_gradient(t)
     ),
-    fault(
+    control_fault(
         "the new control variate has the wrong sign",
         "c_i^+ has (y - w)/(K eta_l): it should have (w - y)/(K eta_l), the mean of the gradients of its steps",
-        "control",
         equivalent_to="the correction has the wrong sign",
-        control=lambda a, o, t: t.own - t.c - a.mean_gradient(t),
+        control=taking(lambda a, o, t: -a.mean_gradient(t)),
     ),
-    fault(
+    control_fault(
         "the clients' control variates are not kept",
         "c_i keeps its first value: keep c_i^+ for the next round",
-        "control",
         keep=lambda a, o, own, trained: own,
     ),
-    fault(
+    average_fault(
         "division by n in place of the cohort",
         "the model moves by the sum over the cohort divided by n: divide by the number of clients that take part",
-        "average",
         divisor=lambda a, o, members: o.n,
     ),
-    fault(
-        "no division",
-        "the differences are summed, not averaged",
-        "average",
-        divisor=lambda a, o, members: 1.0,
-    ),
-    fault(
+    average_fault("no division", "the differences are summed, not averaged", divisor=lambda a, o, members: 1.0),
+    average_fault(
         "weights by numbers of records",
         "clients are weighted by their records, while the control variates give all clients the same weight",
-        "average",
         weight=by_records,
         divisor=lambda a, o, members: 1.0,
     ),
-    fault(
-        "no global step size",
-        "the average is added without a factor",
-        "step",
-        move=lambda a, o, w, step: w + step,
-    ),
-    fault(
-        "the step has the wrong sign",
-        "the server moves in the opposite direction",
-        "step",
-        move=lambda a, o, w, step: w - step,
+    step_fault("no global step size", "the average is added without a factor", move=lambda a, o, w, step: w + step),
+    step_fault(
+        "the step has the wrong sign", "the server moves in the opposite direction", move=lambda a, o, w, step: w - step
     ),
     *STEPS,
     *NEW,

@@ -6,7 +6,7 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
-from dpfl_theory.simulation.observables.base import Observable
+from dpfl_theory.simulation.observables.base import nonnegative
 
 __all__ = ["OBSERVABLES"]
 
@@ -31,22 +31,20 @@ def _estimate_noise(h: Round) -> Any:
 
 
 OBSERVABLES = (
-    Observable(
+    nonnegative(
         "largest-residual",
         (1, -1),
         r"\max_i \|\nabla f_i(x^k) - v_i^k\|",
         "largest distance of a client's memory from its gradient",
         _largest_residual,
-        lambda _: 0.0,
         of_state=True,
     ),
-    Observable(
+    nonnegative(
         "estimate-noise",
         (1, -1),
         r"\|\hat{v}^k - \frac{1}{n}\sum_i v_i^k\|",
         "distance of the server's estimate from the mean of the clients' memories",
         _estimate_noise,
-        lambda _: 0.0,
         of_state=True,
     ),
 )

@@ -1,21 +1,22 @@
-"""A table with named columns as records: one column of labels, possibly one of clients, all others features."""
+"""CSV and Parquet files: tables with named columns, one of labels, possibly one of clients, all others features."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.problems.files._records import Records, is_number, numbers
+from dpfl_theory.problems.files._records import Records, is_number, numbers, short
 
-__all__ = ["records"]
+__all__ = ["read_csv", "read_parquet"]
 
 _LABELS = ("label", "y")
 
 
-def records(path: Path, table: Any, label: str | None, client: str | None) -> Records:
+def _records(path: Path, table: Any, label: str | None, client: str | None) -> Records:
     """The records of an Arrow table.
 
     Raises InputError for a column that is missing or occurs twice, is not numeric, or has an empty cell.
@@ -82,3 +83,40 @@ def _full(path: Path, column: Any, name: str) -> None:
     if column.null_count:
         row = next(i for i, missing in enumerate(column.is_null().to_pylist()) if missing)
         raise InputError(f"column {name!r}, record {row + 1} of {str(path)!r} is empty: fill it in or leave it out")
+
+
+def read_csv(path: Path, label: str | None, client: str | None) -> Records:
+    """The records of a CSV file (commas; tabs in ``.tsv``), plain or compressed by gzip."""
+    import pyarrow as pa
+    import pyarrow.csv as csv
+
+    tabs = path.name.lower().removesuffix(".gz").endswith(".tsv")
+    try:
+        source = pa.OSFile(os.fsencode(path))  # a name that is not UTF-8 is a name too
+        source = pa.CompressedInputStream(source, "gzip") if path.name.lower().endswith(".gz") else source
+        table = csv.read_csv(source, parse_options=csv.ParseOptions(delimiter="\t" if tabs else ","))
+        table.validate(full=True)
+        names = table.column_names  # decoded here
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"data file {str(path)!r} cannot be read as CSV ({short(error)}): write the columns' names in the first "
+            "line and one record in each line below"
+        ) from None
+    if all(is_number(name) for name in names):
+        raise InputError(f"data file {str(path)!r} starts with numbers: write the columns' names in the first line")
+    return _records(path, table, label, client)
+
+
+def read_parquet(path: Path, label: str | None, client: str | None) -> Records:
+    """The records of a Parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet as parquet
+
+    try:
+        table = parquet.ParquetFile(pa.OSFile(os.fsencode(path))).read()
+        table.validate(full=True)  # texts are decoded here, and the names below
+        len(table.column_names)
+    except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
+        message = f"data file {str(path)!r} cannot be read as Parquet ({short(error)}): write it again"
+        raise InputError(message) from None
+    return _records(path, table, label, client)
