@@ -220,11 +220,11 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
-    from dpfl_theory.simulation import Cohort, FullGradient, NoisyGradient, Simulation
+    from dpfl_theory.simulation import NoisyGradient
     from dpfl_theory.simulation.observables import Reach
 
     problem, start, eta, Q, deviation = _initial_conditions(instance)
-    constants, P, sampling = problem.constants, int(instance["P"]), instance.get("sampling", "without")
+    P, sampling = int(instance["P"]), instance.get("sampling", "without")
     eta_g = float(F(instance.get("eta_g", "1")))
     lengths = [np.linalg.norm(problem.client_gradient(i, start)) for i in range(problem.n)]
     usual = eta * Q * float(np.median(lengths))
@@ -235,19 +235,17 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     values = symbols_of(problem, start, eta, Q, c, P, deviation, sampling)
     values |= {"eta_g": eta_g, "noise_variance": sigma**2}
     steps = {"eta_l": eta, "eta_g": eta_g, "Q": Q, "sigma": sigma}
-    algorithm = Simulation(
-        DPTwoSidedFedAvg(**steps, c=c) if math.isfinite(c) else UnclippedTwoSidedFedAvg(**steps),
-        Cohort("with-replacement" if sampling == "anew" else "fixed", P),
-        NoisyGradient(deviation) if deviation else FullGradient(),
-    )
+    run = DPTwoSidedFedAvg(**steps, c=c) if math.isfinite(c) else UnclippedTwoSidedFedAvg(**steps)
+    given = {**instance, "cohort": {"scheme": "with-replacement" if sampling == "anew" else "fixed", "size": P}}
+    gradient = NoisyGradient(deviation) if deviation else None
     reach = Reach.anywhere(problem)
     if not deviation and not sigma:  # the server moves by no more than the longest update
         at_star = np.linalg.norm(problem.gradients_at_star, axis=1)
         # Every local gradient of a convex client is at most as long as its first one.
         longest = eta_g * eta * Q * float(max(lengths))
-        radius = float(np.linalg.norm(start - constants.w_star)) + longest * (1 + 1e-9)
-        reach = Reach(radius, constants, at_star, math.inf, eta, Q)
-    return Experiment(problem, algorithm, 1, start, values, int(instance.get("replicates", 2048)), reach)
+        radius = float(np.linalg.norm(start - problem.constants.w_star)) + longest * (1 + 1e-9)
+        reach = Reach(radius, problem.constants, at_star, math.inf, eta, Q)
+    return experiment(run, problem, start, 1, values, given, gradient, reach=reach)
 
 
 def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -257,15 +255,12 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     measured by the middle line of (15).
     """
     from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-    from dpfl_theory.simulation import NoisyGradient, Simulation
-    from dpfl_theory.simulation.observables import Reach
+    from dpfl_theory.simulation import NoisyGradient
 
     problem, start, eta, Q, deviation = _initial_conditions(instance)
-    values = symbols_of(problem, start, eta, Q, math.inf, 1, deviation)
-    replicates, reach = int(instance.get("replicates", 2048)), Reach.anywhere(problem)
-    algorithm = Simulation(TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q), gradient=NoisyGradient(deviation))
+    values, run = symbols_of(problem, start, eta, Q, math.inf, 1, deviation), TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q)
     instead = {"local-mean-drift": "local-drifts"} if instance.get("middle") else {}
-    return Experiment(problem, algorithm, 1, start, values, replicates, reach, instead=instead)
+    return experiment(run, problem, start, 1, values, instance, NoisyGradient(deviation), instead=instead)
 
 
 def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -278,11 +273,11 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems.losses import LOSS
-    from dpfl_theory.simulation import Cohort, RecordGradient, Simulation
+    from dpfl_theory.simulation import RecordGradient
     from dpfl_theory.simulation.observables import Reach
 
     problem: Any = problem_of(instance)
-    constants, data, P, share = problem.constants, problem.data, int(instance["P"]), float(instance["share"])
+    constants, data, share = problem.constants, problem.data, float(instance["share"])
     x = start_of(problem, instance, 3)
     slopes = LOSS[data.loss].slope(data.x @ x, data.y, data.threshold)
     gradients = slopes[:, None] * data.x + data.ridge * x
@@ -298,11 +293,11 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     product = -eta * float(problem.gradient(x) @ np.mean(means, axis=0))
     values = {"first_bias": 0.0, "second_bias": 0.0, "common_product": product}
     run = TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=1)
-    algorithm = Simulation(run, Cohort("fixed", P), RecordGradient(share, C))
+    given = {**instance, "cohort": {"scheme": "fixed", "size": int(instance["P"])}}
     # The only round that is observed starts at x, and no mean of clipped gradients is longer than C.
     longest = np.maximum(np.linalg.norm(problem.gradients_at_star, axis=1), C)
     reach = Reach(float(instance["distance"]) * (1 + 1e-9), constants, longest, math.inf, eta, 1)
-    return Experiment(problem, algorithm, 1, x, values, int(instance["replicates"]), reach)
+    return experiment(run, problem, x, 1, values, given, RecordGradient(share, C), reach=reach)
 
 
 # Simulated runs.

@@ -10,6 +10,7 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbols, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.experiments import experiment
 from dpfl_theory.statements.instances import Instances, Runs, edge, row
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -123,15 +124,14 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
 
     from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
-    from dpfl_theory.simulation import FullGradient, NoisyGradient, Simulation
-    from dpfl_theory.simulation.observables import Reach
+    from dpfl_theory.simulation import NoisyGradient
 
     k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
     problem = claim_2_1(k, c).problem()
     eta, Q, rounds = float(Fraction(instance["eta_l"])), int(instance["Q"]), instance["rounds"]
     run = ModelClippedFedAvg(eta_l=eta, Q=Q, c=float(c), sigma=0.0)
-    algorithm = Simulation(run, gradient=NoisyGradient(deviation) if deviation else FullGradient())
-    values, reach, known = {"k": float(k), "c": float(c)}, Reach.anywhere(problem), {}
+    gradient = NoisyGradient(deviation) if deviation else None
+    values, known, given = {"k": float(k), "c": float(c)}, {}, {"replicates": 256}
     start = np.array([float(Fraction(instance["start"]))])
     if not deviation:
         x, bound, kept = float(start[0]), values["c"], (1.0 - eta) ** Q
@@ -139,7 +139,7 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
             models = [kept * x + (1.0 - kept) * b for b in (-bound / 2.0, -bound / 2.0, values["k"] * bound)]
             x = sum(min(max(y, -bound), bound) for y in models) / 3.0
         known = {statement.expectations[0].column("distance-squared"): (x - (values["k"] - 1.0) * bound / 3.0) ** 2}
-    return Experiment(problem, algorithm, rounds, start, values, 256, reach, random=deviation > 0.0, known=known)
+    return experiment(run, problem, start, rounds, values, given, gradient, random=deviation > 0.0, known=known)
 
 
 FAR = Hypothesis(lambda s: s.k > 4)

@@ -30,7 +30,7 @@ from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.experiments import problem_of
+from dpfl_theory.statements.experiments import experiment, problem_of
 from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -38,8 +38,6 @@ from dpfl_theory.statements.zhang2021 import _symbols as zhang
 if TYPE_CHECKING:
     from dpfl_theory.problems.piecewise import PiecewiseLinear
     from dpfl_theory.problems.scalar import ScalarQuadratics
-
-__all__ = ["BETTER", "EQ7", "REACHED", "REPAIRED", "RUNS", "better", "off_optimum", "reweighting", "scalar", "witness"]
 
 
 # The first sentence.
@@ -177,8 +175,6 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     import numpy as np
 
     from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-    from dpfl_theory.simulation import Simulation
-    from dpfl_theory.simulation.observables import Reach
 
     problem, c = problem_of(instance), float(instance["c"])
     constants = problem.constants
@@ -203,9 +199,8 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         "rank of f's Hessian": len(positive),
         "dimension": problem.d,
     }
-    algorithm = Simulation(DPTwoSidedFedAvg(eta_l=step, eta_g=1.0, Q=1, c=c, sigma=0.0))
-    reach = Reach.anywhere(problem)
-    return Experiment(problem, algorithm, instance["rounds"], start, values, 2, reach, notes=notes, random=False)
+    run = DPTwoSidedFedAvg(eta_l=step, eta_g=1.0, Q=1, c=c, sigma=0.0)
+    return experiment(run, problem, start, instance["rounds"], values, {"replicates": 2}, notes=notes)
 
 
 _EIGHT = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]}
@@ -409,14 +404,11 @@ def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
     from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
     from dpfl_theory.problems.scalar import equation_8_problem
-    from dpfl_theory.simulation import Simulation
-    from dpfl_theory.simulation.observables import Reach
 
-    problem, step, Q = equation_8_problem(), float(Fraction(instance["eta_l"])), int(instance["Q"])
-    start, reach, rounds = np.array([float(instance["start"])]), Reach.anywhere(problem), int(instance["rounds"])
-    steps = {"eta_l": step, "eta_g": 1.0, "Q": Q}
+    problem, start, rounds = equation_8_problem(), np.array([float(instance["start"])]), int(instance["rounds"])
+    steps = {"eta_l": float(Fraction(instance["eta_l"])), "eta_g": 1.0, "Q": int(instance["Q"])}
     clipped, plain = (
-        Experiment(problem, Simulation(run), rounds, start, {}, 2, reach, random=False)
+        experiment(run, problem, start, rounds, {}, {"replicates": 2}, random=False)
         for run in (DPTwoSidedFedAvg(**steps, c=1.0, sigma=0.0), TwoSidedFedAvg(**steps))
     )
     return replace(clipped, rival=plain)

@@ -32,9 +32,6 @@ from dpfl_theory.statements.zhang2021 import theorem3_1, theorem3_2
 from dpfl_theory.statements.zhang2021._instances import PRIVATE
 from dpfl_theory.statements.zhang2021._runs import simulated
 
-__all__ = ["COROLLARY", "REGIMES", "REPAIRED", "escape", "fitted", "no_constant", "printed_terms", "runs_of", "symbols"]
-
-
 # (9).
 
 

@@ -13,13 +13,6 @@ from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._runs import EXACT, RECORDS, SAMPLED
 
 
-def _eq13_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"cohort": s.cohort_product},
-        rhs={"noise": s.first_bias, "clients": s.second_bias, "descent": s.common_product},
-    )
-
-
 @algebra("three parts")
 def _telescoping(s: Formula) -> Proof:
     """Two of three clients, with arbitrary factors alpha_i and alpha~_i: both sides of (13) in their symbols.
@@ -89,7 +82,9 @@ EQ13: Statement = zhang.proof_step(
     symbols=zhang.symbols("first_bias second_bias common_product"),
     expectations=zhang.expected("cohort_product"),
     relation="==",
-    sides=_eq13_sides,
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_product}, {"noise": s.first_bias, "clients": s.second_bias, "descent": s.common_product}
+    ),
     checks=battery(
         _telescoping,
         _participation,

@@ -22,9 +22,6 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._runs import EXACT, LOCAL, MIDDLE
 
-__all__ = ["EQ15", "SHARPENED", "drift"]
-
-
 # The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
 
 

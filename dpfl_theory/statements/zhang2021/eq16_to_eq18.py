@@ -14,15 +14,6 @@ from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED
 
-__all__ = ["EQ16", "EQ17", "EQ18", "EQ18_REPAIRED", "EQ18_SETS"]
-
-
-def _eq16_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"cohort": s.cohort_clipped},
-        rhs={"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
-    )
-
 
 @algebra("three squares")
 def _three_squares(s: Formula) -> Proof:
@@ -38,10 +29,6 @@ def _noise(s: Symbols) -> Any:
     return s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2 / s.P
 
 
-def _eq17_sides(s: Symbols) -> Sides:
-    return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": 2 * s.cohort_local, "noise": 2 * _noise(s)})
-
-
 @algebra("two squares")
 def _two_squares(s: Formula) -> Proof:
     """(17)'s sides differ by (a - b)^2, with the cohort's mean a of the updates without noise and b of the noises.
@@ -51,11 +38,6 @@ def _two_squares(s: Formula) -> Proof:
     slack = of(s.statement, cohort_common=(a + b) ** 2, cohort_local=a**2).slack
     of_noises = s.eta_l**2 * s.alpha**2 * (s.P * s.Q) * s.sigma_l**2 / s.P**2
     return slack - 2 * of_noises + 2 * b**2, (a - b) ** 2, "the slack of (17) against a square"
-
-
-def _sharpened_sides(s: Symbols) -> Sides:
-    noise = sp.Rational(8, 7) * _noise(s)
-    return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": s.cohort_local, "noise": noise})
 
 
 @algebra("products of gradients and noises")
@@ -81,14 +63,6 @@ def _products(s: Formula) -> Proof:
     return Outcome(
         True if all(one.true for one in found) and bool(most < allowed) else None,
         f"{'; '.join(one.reason for one in found)}; 2 E<a, b> is at most {sp.N(most, 5)} <= {allowed} of the noise",
-    )
-
-
-def _eq18_sides(s: Symbols) -> Sides:
-    P, N = s.P, s.N
-    return Sides(
-        lhs={"cohort": s.cohort_local},
-        rhs={"draws": s.local_squares / (P * N), "pairs": P * (P - 1) * s.local_square / P**2},
     )
 
 
@@ -126,7 +100,10 @@ EQ16: Statement = zhang.proof_step(
     "zhang2021.eq16",
     symbols=zhang.symbols("first_spread second_spread cohort_common"),
     expectations=zhang.expected("cohort_clipped"),
-    sides=_eq16_sides,
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_clipped},
+        {"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
+    ),
     checks=battery(_three_squares, EXACT("all"), one.step_checks(clipped=True), SAMPLED("clipped")),
 )
 
@@ -134,7 +111,7 @@ EQ17: Statement = zhang.proof_step(
     "zhang2021.eq17",
     symbols=zhang.symbols("cohort_local P eta_l alpha Q sigma_l"),
     expectations=zhang.expected("cohort_common"),
-    sides=_eq17_sides,
+    sides=lambda s: Sides({"cohort": s.cohort_common}, {"gradients": 2 * s.cohort_local, "noise": 2 * _noise(s)}),
     checks=battery(_two_squares, EXACT("fair"), one.step_checks(("without", "anew")), SAMPLED("noisy")),
 )
 
@@ -143,7 +120,9 @@ EQ17_SHARPENED: Statement = replace(
     id="zhang2021.eq17.sharpened",
     symbols=(*EQ17.symbols, *zhang.symbols("L")),
     hypotheses=(zhang.LOCAL_STEP,),
-    sides=_sharpened_sides,
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_common}, {"gradients": s.cohort_local, "noise": sp.Rational(8, 7) * _noise(s)}
+    ),
     checks=battery(_products, EXACT("fair inside"), one.step_checks(("without", "anew")), SAMPLED("noisiest")),
 )
 
@@ -160,7 +139,9 @@ EQ18: Statement = zhang.proof_step(
     symbols=zhang.symbols("local_squares local_square P N"),
     expectations=zhang.expected("cohort_local"),
     relation="==",
-    sides=_eq18_sides,
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_local}, {"draws": s.local_squares / (s.P * s.N), "pairs": (s.P - 1) / s.P * s.local_square}
+    ),
     checks=battery(
         _slack("shared", "with replacement, one run for each client"),
         EXACT("shared"),

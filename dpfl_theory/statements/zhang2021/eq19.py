@@ -19,8 +19,6 @@ from dpfl_theory.statements.zhang2021 import eq15
 from dpfl_theory.statements.zhang2021._round import rounds
 from dpfl_theory.statements.zhang2021._runs import EXACT, LOCAL
 
-__all__ = ["EQ19", "EQ19_REPAIRED", "local_sum", "noise_alone", "repaired_squares", "sharpened_squares"]
-
 
 def _eq19_sides(s: Symbols) -> Sides:
     N, L, eta, Q, alpha = s.N, s.L, s.eta_l, s.Q, s.alpha

@@ -17,8 +17,6 @@ from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
 from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED, TREE
 from dpfl_theory.statements.zhang2021._symbols import SMOOTH_BY_CONSTRUCTION, printed_limits, repaired_limits
 
-__all__ = ["EQ20", "EQ20_REPAIRED", "EQ21", "EQ21_REPAIRED", "EQ22", "EQ22_REPAIRED", "assembled", "repaired_terms"]
-
 _SYMBOLS = zhang.symbols(
     "f_now eta_g eta_l alpha Q square L sigma_l sigma_g P N d noise_variance first_bias second_bias first_spread "
     "second_spread"

@@ -18,8 +18,6 @@ from dpfl_theory.statements.zhang2021 import eq15, eq19, eq20_to_eq22
 from dpfl_theory.statements.zhang2021._runs import TREE, at_rest, long_run, runs
 from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, sharpened_limits
 
-__all__ = ["REPAIRED", "SHARPENED", "THEOREM"]
-
 LONG, REST = TREE.by(long_run), TREE.by(at_rest)
 
 

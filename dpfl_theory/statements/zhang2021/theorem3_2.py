@@ -49,8 +49,6 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
-__all__ = ["EVERY_T", "REPAIRED", "THEOREM3_2", "share"]
-
 _SYMBOLS = (
     replace(
         zhang.SYMBOLS["noise_variance"],
