@@ -21,9 +21,9 @@ from dpfl_theory.core.formula import sides_of
 from dpfl_theory.problems import make
 from dpfl_theory.simulation import Cohort, simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19
+from dpfl_theory.statements.zhang2021 import _runs
 from dpfl_theory.statements.zhang2021._instances import ROUNDS, TREES
-from dpfl_theory.statements.zhang2021._round import ScalarRound, at_limit, rounds, worst_round
+from dpfl_theory.statements.zhang2021._round import ScalarRound, at_limit, local_steps, rounds, worst_round
 from dpfl_theory.statements.zhang2021._symbols import StepLimits, repaired_limits, sharpened_limits
 
 F = Fraction
@@ -193,15 +193,15 @@ def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case(middle: bool) -> None
     statement = get("zhang2021.eq15.sharpened")
     instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000", "middle": middle}
     tenth = _with(statement, noise=lambda t: t / 10, gradient=lambda t: t / 10)
-    assert _worst(statement, eq15.drift, instance) == "holds"
-    assert _worst(tenth, eq15.drift, instance) == "violated"
+    assert _worst(statement, local_steps, instance) == "holds"
+    assert _worst(tenth, local_steps, instance) == "violated"
 
 
 def test_a_fifth_of_the_squared_updates_is_refuted_in_the_worst_case() -> None:
     statement, instance = get("zhang2021.eq19.repaired"), {"Q": 2, "eta Q L": "129/1000"}
     fifth = _with(statement, gradients=lambda t: t / 5)
-    assert _worst(statement, eq19.local_sum, instance) == "holds"
-    assert _worst(fifth, eq19.local_sum, instance) == "violated"
+    assert _worst(statement, local_steps, instance) == "holds"
+    assert _worst(fifth, local_steps, instance) == "violated"
 
 
 @pytest.mark.exhaustive(keep=1)

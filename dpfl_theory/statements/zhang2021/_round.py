@@ -28,8 +28,8 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
 __all__ = [
-    *("PHASES", "Phases", "ScalarRound", "at_limit", "performance", "round_checks", "rounds", "step_checks"),
-    "worst_round",
+    *("PHASES", "Phases", "ScalarRound", "at_limit", "local_steps", "performance", "round_checks", "rounds"),
+    *("step_checks", "worst_round"),
 ]
 
 F = Fraction
@@ -100,6 +100,17 @@ class Phases:
     def mean(self, kind: str) -> Vector:
         """The mean of all clients' messages."""
         return average([self.message(kind, i) for i in range(self.world.clients)])
+
+    @cached_property
+    def drifts(self) -> Any:
+        """The middle line of (15): the mean over the clients of E sum_q ||grad f_i(x_q) - grad f_i(x)||^2."""
+
+        def of_client(i: int) -> dict[str, Any]:
+            first = self.world.gradient(i, self.x)
+            return {"sum": sum(self.world.square(self.world.gradient(i, y) - first) for y in self.path(i)[:-1])}
+
+        sums = [expected(self.world, lambda i=i: of_client(i))["sum"] for i in range(self.world.clients)]  # type: ignore[misc]
+        return sum(sums[1:], sums[0]) / len(sums)
 
     def cohort(self, kind: str, P: int, sampling: str) -> dict[str, Any]:
         """E <grad f, (1/P) sum over the cohort>, as ``product``, and the mean ``square`` of that sum over P."""
@@ -179,15 +190,6 @@ class ScalarRound:
         apart = (self.world.gradient(i, Vector(self.x)) - self.phases.slope for i in range(self.N))
         return max(F(abs(slope.known)) for slope in apart)
 
-    @cached_property
-    def drifts(self) -> Fraction:
-        """The middle line of (15): the mean over the clients of E sum_q (f_i'(x_q) - f_i'(x))^2."""
-        world, found = self.world, F(0)
-        for i in range(self.N):
-            path = self.phases.path(i)
-            found += sum(world.square(world.gradient(i, y) - world.gradient(i, path[0])) for y in path[:-1])
-        return found / self.N
-
     def deviations(self) -> dict[str, Fraction]:
         """Means over the clients of E|alpha_i - alpha~_i| + |alpha~_i - alpha-bar|, and of the squares."""
         world, found = self.world, {"E_deviation": F(0), "E_square_deviation": F(0)}
@@ -236,7 +238,7 @@ class ScalarRound:
             "f_now": F(0),
             "E_next": self.eta_g * found["cohort_product"]
             + curvature * self.eta_g**2 * (found["cohort_clipped"] + noise) / 2,
-            "drift_mean": self.drifts,
+            "drift_mean": self.phases.drifts,
         }
 
 
@@ -332,6 +334,35 @@ def step_checks(
             instance |= {"factors": CLIPPED["factors"], "known": CLIPPED["known"][: phase["N"]]}
         title = f"{name}, {sampling}" + (f", {direction}" if len(directions) > 1 else "")
         yield Check("worst-case", title, performance, instance, verdict(direction, instance))
+
+
+# Local steps without clipping.
+
+
+def local_steps(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """A_1, or the middle line of (15), or the squared updates of (19), against the statement's right side.
+
+    instance: Q; ``eta Q L``; clients, 1 or 2, with x_t at the origin (absent: one client, and x_t anywhere); noisy:
+    every noise takes the values n and -n with equal probability; middle. L = 1, f_i smooth and not convex. With two
+    clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
+    """
+    from PEPit import PEP, Expression
+    from PEPit.functions import SmoothFunction
+
+    Q, N = int(instance["Q"]), int(instance.get("clients", 1))
+    noisy, eta = bool(instance.get("noisy")), float(Fraction(instance["eta Q L"])) / Q
+    problem = PEP()
+    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(N)]
+    variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
+    world = FunctionClass(problem, functions, variance)
+    x = world.zero if "clients" in instance else Vector(problem.set_initial_point())
+    phases = Phases(world, x, eta, Q, [1.0] * N, noisy=noisy)
+    values = phases.symbols(N, "without")
+    if instance.get("middle"):
+        values["drift_square"] = phases.drifts
+    apart = world.square(world.gradient(0, x) - phases.slope) if N == 2 else 0.0
+    values |= {"N": float(N), "L": 1.0, "Q": float(Q), "sigma_l^2": variance, "sigma_g^2": apart}
+    return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 
 # A whole round.

@@ -7,54 +7,15 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from fractions import Fraction
-from typing import Any
 
-from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, WorstCase, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import average, expected
-from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
+from dpfl_theory.statements.zhang2021._round import local_steps
 from dpfl_theory.statements.zhang2021._runs import EXACT, LOCAL, MIDDLE
-
-# The worst case of A_1, with noise: every noise takes the values n and -n with equal probability.
-
-
-def drift(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """A_1, or the middle line of (15), against the statement's right side.
-
-    instance: Q; ``eta Q L``; clients (1 or 2); noisy; middle. L = 1, f_i smooth and not convex; x_t is the origin. With
-    two clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
-    """
-    from PEPit import PEP, Expression
-    from PEPit.functions import SmoothFunction
-
-    Q, n, noisy = int(instance["Q"]), int(instance["clients"]), bool(instance["noisy"])
-    eta = float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(n)]
-    variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
-    world = FunctionClass(problem, functions, variance)
-    first = [world.gradient(i, world.zero) for i in range(n)]
-    mean, algorithm = average(first), TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q)
-
-    def observed() -> Mapping[str, Any]:
-        paths = run_round(algorithm, world, world.zero, errors=noisy).paths
-        seen = [[world.gradient(i, y) for y in path[:Q]] for i, path in enumerate(paths)]
-        if instance.get("middle"):
-            return {"left": sum(world.square(g - at) for own, at in zip(seen, first) for g in own) / n}
-        return {"left": world.square(Q * mean - average([Q * average(own) for own in seen])) / Q}
-
-    left = expected(world, observed)["left"]
-    apart = world.square(first[0] - mean) if n == 2 else 0.0
-    values = {"L": 1.0, "eta_l": eta, "Q": float(Q), "sigma_l^2": variance, "sigma_g^2": apart}
-    values |= {"square": world.square(mean), "drift_square": left}
-    return WorstCase(problem, values, f"{statement.id}, L = 1")
 
 
 def _drifts() -> Iterator[Check]:
@@ -63,9 +24,9 @@ def _drifts() -> Iterator[Check]:
         for product in ("129/1000", "1/100"):
             name = f"{clients} client{'s' * (clients > 1)}, Q = {Q}, eta_l Q L = {product}{', noise' * noisy}"
             instance = {"Q": Q, "clients": clients, "noisy": noisy, "eta Q L": product}
-            yield Check("worst-case", name, drift, instance)
+            yield Check("worst-case", name, local_steps, instance)
             if Q > 1 and product == "129/1000":
-                yield Check("worst-case", f"the middle line, {name}", drift, {**instance, "middle": True})
+                yield Check("worst-case", f"the middle line, {name}", local_steps, {**instance, "middle": True})
 
 
 _ALL = (EXACT("all inside"), MIDDLE("middle"), LOCAL("local wide middle"))

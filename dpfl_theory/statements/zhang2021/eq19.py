@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core import Check, Sides, Statement, Symbols, Values, WorstCase, battery
+from dpfl_theory.core import Check, Sides, Statement, Symbols, Values, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector
-from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq15
-from dpfl_theory.statements.zhang2021._round import rounds
+from dpfl_theory.statements.zhang2021._round import local_steps, rounds
 from dpfl_theory.statements.zhang2021._runs import EXACT, LOCAL
 
 
@@ -101,27 +96,10 @@ def _young(s: Formula) -> Proof:
     ]
 
 
-def local_sum(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """The worst case of (19) for one smooth client without noise and clipping, L = 1: the left side is
-    eta^2 ||sum_q grad f(x_q)||^2."""
-    from PEPit import PEP
-    from PEPit.functions import SmoothFunction
-
-    Q = int(instance["Q"])
-    eta = float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
-    world = FunctionClass(problem, [problem.declare_function(SmoothFunction, L=1.0)])
-    x = Vector(problem.set_initial_point())
-    updates = world.square(run_round(TwoSidedFedAvg(eta_l=eta, eta_g=1.0, Q=Q), world, x).x - x)
-    values = {**dict.fromkeys(("N", "L", "alpha"), 1.0), "eta_l": eta, "Q": float(Q), "sigma_l": 0.0, "sigma_g": 0.0}
-    values |= {"square": world.square(world.gradient(0, x)), "local_squares": updates}
-    return WorstCase(problem, values, f"{statement.id}, one client")
-
-
 def _sums() -> Iterator[Check]:
     for Q, product in ((1, "129/1000"), (2, "129/1000"), (2, "1/20"), (3, "129/1000"), (4, "129/1000")):
         instance = {"Q": Q, "eta Q L": product}
-        yield Check("worst-case", f"without noise, Q = {Q}, eta_l Q L = {product}", local_sum, instance)
+        yield Check("worst-case", f"without noise, Q = {Q}, eta_l Q L = {product}", local_steps, instance)
 
 
 def noise_alone(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
