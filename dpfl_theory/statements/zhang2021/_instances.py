@@ -117,14 +117,14 @@ ROUNDS = Instances((
 ))
 # fair: a client that is drawn twice runs twice; short: 0.091 < 1/sqrt(120) = 0.09129, and with eta_g = 1/11 the product
 # is at most P/(120 Q L) for every P >= 1.
-for _tag, _samplings in (
-    ("all", "without anew shared"), ("fair", "without anew"), ("shared", "shared"), ("short", "without anew"),
-    ("middle", "without"),
+_USUAL: Instance = {"x": ["0", "1", "-7/3", "12"], "eta Q L": "129/1000", "eta_g": "1"}
+for _tag, _samplings, _changes in (
+    ("all", "without anew shared", {}), ("fair", "without anew", {}), ("shared", "shared", {}),
+    ("short", "without anew", {"eta Q L": "91/1000", "eta_g": "1/11"}), ("middle", "without", {}),
 ):
     ROUNDS = ROUNDS.copied(
-        "scalar", _tag, named=_MIDDLE if _tag == "middle" else str, x=["0", "1", "-7/3", "12"],
-        samplings=_samplings.split(), eta_g="1/11" if _tag == "short" else "1",
-        **{"eta Q L": "91/1000" if _tag == "short" else "129/1000"},
+        "scalar", _tag, named=_MIDDLE if _tag == "middle" else str, **{**_USUAL, **_changes},
+        samplings=_samplings.split(),
     )
 
 # Several rounds: trees, and runs whose moments have a recursion.
@@ -328,6 +328,7 @@ RUNS = RUNS.copied("pulled", "sharpened", product=0.315)
 # With delta = 1/100, so that 80 ln(1/delta) = 368.4 and ln(1/delta)/2 = 2.3026.
 _BUDGET = {"delta": 1e-2, "epsilon": 2.0, "replicates": 256}
 _FEW = {**_BUDGET, "replicates": 64}
+_LONGER: Instance = {"eta Q L": "92/1000", "product": 0.5}
 _REPAIRED = steps(zhang.repaired_limits)
 _DOMINATES = _values(_equal(300), 30, 1, 1200, distance=1.5, **_BUDGET, **_SAME)
 
@@ -351,7 +352,7 @@ PRIVATE = Instances((
     _outside(zhang.RANGE, "just outside epsilon <= (P/N)^2 T", clients=40, epsilon=2.26),
     _outside(zhang.UNCLIPPED, "just outside c' >= G", c_prime=0.99),
     _outside(zhang.SMOOTH, "every f_i just not L-smooth", **_ROUGH),
-    _outside(_REPAIRED, "just outside eta_l <= 1/(sqrt(120) QL)", **{"eta Q L": "92/1000", "product": 0.5}),
+    _outside(_REPAIRED, "just outside eta_l <= 1/(sqrt(120) QL)", **_LONGER),
     _outside(_REPAIRED, "just outside eta_g eta_l <= P/(120QL)", product=1.01),
     edge(zhang.COHORT, "just outside P <= N", {**_DOMINATES, "stated": {"N": "-271"}}),
 ))

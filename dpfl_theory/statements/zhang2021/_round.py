@@ -125,7 +125,7 @@ class Phases:
     def symbols(self, P: int, sampling: str) -> dict[str, Any]:
         """The symbols of the proof (`_symbols.SYMBOLS`) in a round with this cohort."""
         world, Q, everyone = self.world, self.Q, range(self.world.clients)
-        squares = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
+        cohorts = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
 
         def along(kind: str) -> Any:
             return world.product(self.slope, self.mean(kind))
@@ -134,7 +134,7 @@ class Phases:
             "eta_l": self.eta,
             "alpha": self.alpha,
             "square": world.square(self.slope),
-            "cohort_product": squares["clipped"]["product"],
+            "cohort_product": cohorts["clipped"]["product"],
             "first_bias": along("clipped") - along("known"),
             "second_bias": along("known") - along("common"),
             "common_product": along("common"),
@@ -142,11 +142,8 @@ class Phases:
             "local_squares": sum(world.square(self.message("local", i)) for i in everyone),
             "far_square": world.square(Q * self.slope + self.mean("sum")) / Q,
             "drift_square": world.square(self.mean("sum") - Q * self.slope) / Q,
-            "cohort_clipped": squares["clipped"]["square"],
-            "cohort_common": squares["common"]["square"],
-            "cohort_local": squares["local"]["square"],
-            "first_spread": squares["first"]["square"],
-            "second_spread": squares["second"]["square"],
+            **{f"cohort_{kind}": cohorts[kind]["square"] for kind in ("clipped", "common", "local")},
+            **{f"{kind}_spread": cohorts[kind]["square"] for kind in ("first", "second")},
         }
 
 
