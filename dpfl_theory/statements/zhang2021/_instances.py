@@ -119,12 +119,11 @@ ROUNDS = Instances((
 # is at most P/(120 Q L) for every P >= 1.
 _USUAL: Instance = {"x": ["0", "1", "-7/3", "12"], "eta Q L": "129/1000", "eta_g": "1"}
 for _tag, _samplings, _changes in (
-    ("all", "without anew shared", {}), ("fair", "without anew", {}), ("shared", "shared", {}),
-    ("short", "without anew", {"eta Q L": "91/1000", "eta_g": "1/11"}), ("middle", "without", {}),
+    ("all", ["without", "anew", "shared"], {}), ("fair", ["without", "anew"], {}), ("shared", ["shared"], {}),
+    ("short", ["without", "anew"], {"eta Q L": "91/1000", "eta_g": "1/11"}), ("middle", ["without"], {}),
 ):
     ROUNDS = ROUNDS.copied(
-        "scalar", _tag, named=_MIDDLE if _tag == "middle" else str, **{**_USUAL, **_changes},
-        samplings=_samplings.split(),
+        "scalar", _tag, named=_MIDDLE if _tag == "middle" else str, **{**_USUAL, **_changes, "samplings": _samplings},
     )
 
 # Several rounds: trees, and runs whose moments have a recursion.

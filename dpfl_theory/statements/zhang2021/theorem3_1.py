@@ -56,9 +56,11 @@ def _sharpened_sides(s: Symbols) -> Sides:
 
 
 def _bounds(s: Formula, of_proof: Any, over: str = "N") -> dict[Any, Any]:
-    """The biases and spreads of the proof: ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2
-    times the deviations, and Jensen's inequality the spreads by (eta_l Q G)^2 times the mean squares over the
-    clients."""
+    """The biases and spreads of the proof, at their bounds.
+
+    ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations. Jensen's
+    inequality bounds the spreads by (eta_l Q G)^2 times the mean squares over the clients.
+    """
     step = s.eta_l * s.Q
     spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
     return {
