@@ -113,7 +113,10 @@ EQ20: Statement = zhang.proof_step(
     homogeneous=False,
     checks=battery(_missing, EXACT("fair inside", violated="sampled")),
     expected="violated",
-    uses=tuple(f"zhang2021.eq{number}" for number in range(13, 20)),
+    uses=(
+        *("zhang2021.eq13", "zhang2021.eq14", "zhang2021.eq15", "zhang2021.eq16", "zhang2021.eq17"),
+        *("zhang2021.eq18", "zhang2021.eq19"),
+    ),
 )
 
 EQ20_REPAIRED: Statement = replace(
@@ -124,7 +127,10 @@ EQ20_REPAIRED: Statement = replace(
     homogeneous=True,
     checks=battery(_bookkeeping, EXACT("fair sampled inside"), SAMPLED("descents")),
     smoke=("one round in two dimensions, privacy noise decides",),
-    uses=tuple(f"zhang2021.eq{step}" for step in ("13", "14.repaired", 15, 16, 17, "18.repaired", "19.repaired")),
+    uses=(
+        *("zhang2021.eq13", "zhang2021.eq14.repaired", "zhang2021.eq15", "zhang2021.eq16", "zhang2021.eq17"),
+        *("zhang2021.eq18.repaired", "zhang2021.eq19.repaired"),
+    ),
 )
 
 

@@ -206,7 +206,10 @@ SHARPENED: Statement = replace(
         runs(sharpened_limits)("sharpened"),
     ),
     smoke=("identical clients, what is left of the start",),
-    uses=tuple(f"zhang2021.eq{step}" for step in (13, "14.repaired", "15.sharpened", 16, 17, "18.repaired")),
+    uses=(
+        *("zhang2021.eq13", "zhang2021.eq14.repaired", "zhang2021.eq15.sharpened", "zhang2021.eq16"),
+        *("zhang2021.eq17", "zhang2021.eq18.repaired"),
+    ),
 )
 
 STATEMENTS = (THEOREM, REPAIRED, SHARPENED)

@@ -46,7 +46,6 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 _SYMBOLS = (
@@ -273,8 +272,8 @@ EVERY_T: Statement = _prescribed(
     "zhang2021.theorem3.2.every-T",
     lambda s: 4 * s.c**2 * s.T * sp.log(1 / s.delta) / (s.P * s.epsilon**2),
     source=zhang.source("Theorem 3.2, Section 3.2", provenance="derived"),
-    hypotheses=(BUDGET, COHORT, noise.DELTA),
-    checks=repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
+    hypotheses=(noise.BUDGET, COHORT, noise.DELTA),
+    checks=noise.repaired_checks(_squared, {"P": 80, "N": 1920, "T": 100, "c": 1}, {"P <= N": {"P": "+1841"}}),
     smoke=("the exponent", "the smallest constant"),
     reading_of="zhang2021.theorem3.2",
 )
