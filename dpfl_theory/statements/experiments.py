@@ -15,7 +15,7 @@ from dpfl_theory.statements.run_symbols import Run, RunSymbols
 if TYPE_CHECKING:
     from dpfl_theory.core.algorithm import Algorithm
     from dpfl_theory.problems.base import Array, Problem
-    from dpfl_theory.simulation import Cohort
+    from dpfl_theory.simulation import Cohort, Gradient
 
 __all__ = ["cohort_of", "experiment", "measured", "problem_of", "start_of"]
 
@@ -73,22 +73,24 @@ def experiment(
     rounds: int,
     values: Mapping[str, float],
     instance: Mapping[str, Any],
+    gradient: Gradient | None = None,
     **more: Any,
 ) -> Experiment:
     """The run of an algorithm from a start: the instance has the cohorts, the number of replicates, and ``noise``
-    "average" where the server's average gets the noise. more: other arguments of the `Experiment`.
+    "average" where the server's average gets the noise. gradient: of the clients, the full one where it is None; more:
+    other arguments of the `Experiment`.
 
     A run in which all clients take part without noise draws nothing.
     """
     from dpfl_theory.algorithms.fedavg import DPFedAvg, server_noise
-    from dpfl_theory.simulation import Simulation
+    from dpfl_theory.simulation import FullGradient, Simulation
     from dpfl_theory.simulation.observables import Reach
     from dpfl_theory.statements.travel_bound import fedavg_reach
 
     if instance.get("noise") == "average":
         run = run.replaced(noise=server_noise)
     cohort = cohort_of(instance)
-    algorithm = Simulation(run, cohort)
+    algorithm = Simulation(run, cohort, gradient or FullGradient())
     bounded = isinstance(run, DPFedAvg)
     reach = fedavg_reach(algorithm, problem, rounds, start) if bounded else Reach.anywhere(problem)
     given = {"replicates": int(instance.get("replicates", 2048)), "reach": reach}

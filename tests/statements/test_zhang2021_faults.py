@@ -16,7 +16,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get, select
-from dpfl_theory.statements.zhang2021 import _round_runs, _worst_cases, eq16_to_eq18
+from dpfl_theory.statements.zhang2021 import _round
+from dpfl_theory.statements.zhang2021._instances import SAMPLES
 
 CPU = Settings(device="cpu")
 
@@ -53,18 +54,18 @@ FAULTS: list[tuple[str, str, dict[str, Callable[[Any], Any]]]] = [
     (COROLLARY, "ten of 100 identical clients, noise dominates", less(5, "privacy")),
     (f"{THEOREM}.sharpened", "identical clients, what is left of the start", less(4, "initialisation")),
     (f"{THEOREM}.sharpened", "two clients apart, one takes part", less(50, "sampling")),
-    *(("zhang2021.eq16", name, less(6, "clients", "common_factor")) for name in _round_runs.CLIPPED),
-    *(("zhang2021.eq17", name, less(4, "gradients", "noise")) for name in _round_runs.NOISY),
-    *(("zhang2021.eq18.repaired", name, less(3 if "20 of 40" in name else 2, "draws")) for name in _round_runs.SAMPLED),
+    *(("zhang2021.eq16", name, less(6, "clients", "common_factor")) for name in SAMPLES["clipped"]),
+    *(("zhang2021.eq17", name, less(4, "gradients", "noise")) for name in SAMPLES["noisy"]),
+    *(("zhang2021.eq18.repaired", name, less(3 if "20 of 40" in name else 2, "draws")) for name in SAMPLES["sampled"]),
     *(
         ("zhang2021.eq15.sharpened", name, less(5 if "noise decides" in name else 10, "noise", "gradient"))
-        for name in _round_runs.MIDDLE
+        for name in SAMPLES["middle"]
     ),
     ("zhang2021.eq15.sharpened", "local steps in two dimensions, noise decides", less(8, "noise", "gradient")),
     ("zhang2021.eq15.sharpened", "local steps in two dimensions, gradients decide", less(40, "noise", "gradient")),
     ("zhang2021.eq19.repaired", "local steps in two dimensions, gradients decide", less(14, "gradients")),
     ("zhang2021.eq19.repaired", "local steps in two dimensions, noise decides", less(60, "noise")),
-    *(("zhang2021.eq17.sharpened", name, less(1.4, "gradients", "noise")) for name in eq16_to_eq18._NOISIEST),
+    *(("zhang2021.eq17.sharpened", name, less(1.4, "gradients", "noise")) for name in SAMPLES["noisiest"]),
     ("zhang2021.eq19.repaired.sharpened", "local steps in two dimensions, gradients decide", less(3, "gradients")),
     ("zhang2021.eq19.repaired.sharpened", "local steps in two dimensions, noise decides", less(20, "noise")),
     *((id_, DECIDES, less(2, "privacy")) for id_ in ("zhang2021.eq20.repaired", "zhang2021.eq21.repaired")),
@@ -129,12 +130,12 @@ def test_a_wrong_step_is_refuted_in_the_worst_case(id_: str, changes: Any, more:
     planted = wrong(statement, **changes)
 
     def verdicts(one: Statement) -> Iterator[str]:
-        for phase, direction in itertools.product(_worst_cases.PHASES.values(), ("<=", ">=")):
+        for phase, direction in itertools.product(_round.PHASES.values(), ("<=", ">=")):
             if direction == ">=" and statement.relation != "==":
                 continue
             known = {"factors": ["1", "1/2", "1/10"], "known": ["1", "1/3", "1/2"][: phase["N"]]}
             instance = {**phase, **more, "direction": direction, **(known if id_ in CLIPPED_STEPS else {})}
-            check = Check("worst-case", "planted", _worst_cases.performance, instance)
+            check = Check("worst-case", "planted", _round.performance, instance)
             yield worst_case.run(one, check, CPU).verdict
 
     assert set(verdicts(statement)) == {"holds"}

@@ -21,12 +21,10 @@ from dpfl_theory.core.formula import sides_of
 from dpfl_theory.problems import make
 from dpfl_theory.simulation import Cohort, simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _runs, eq15, eq19
-from dpfl_theory.statements.zhang2021._instances import CLIPPED, PLAIN
-from dpfl_theory.statements.zhang2021._round import ScalarRound, rounds
+from dpfl_theory.statements.zhang2021 import _runs
+from dpfl_theory.statements.zhang2021._instances import ROUNDS, TREES
+from dpfl_theory.statements.zhang2021._round import ScalarRound, at_limit, local_steps, rounds, worst_round
 from dpfl_theory.statements.zhang2021._symbols import StepLimits, repaired_limits, sharpened_limits
-from dpfl_theory.statements.zhang2021._worst_cases import at_limit, one_round
 
 F = Fraction
 
@@ -68,10 +66,10 @@ def plain(instance: Mapping[str, Any]) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("sampling", ["without", "anew"])
-@pytest.mark.parametrize("name", [n for n in {**PLAIN, **CLIPPED} if n != "many steps"])
+@pytest.mark.parametrize("name", [n for n in ROUNDS["scalar"] if n != "many steps"])
 def test_a_round_is_what_enumeration_says(name: str, sampling: str) -> None:
     """Small Q in place of the instance's, so that every noise of every client of a cohort can be drawn."""
-    instance = {**PLAIN, **CLIPPED}[name]
+    instance = ROUNDS["scalar"][name]
     instance = {
         **instance,
         "Q": min(2, instance["Q"]),
@@ -195,15 +193,15 @@ def test_a_tenth_of_the_drift_is_refuted_in_the_worst_case(middle: bool) -> None
     statement = get("zhang2021.eq15.sharpened")
     instance = {"Q": 3, "clients": 1, "noisy": True, "eta Q L": "129/1000", "middle": middle}
     tenth = _with(statement, noise=lambda t: t / 10, gradient=lambda t: t / 10)
-    assert _worst(statement, eq15.drift, instance) == "holds"
-    assert _worst(tenth, eq15.drift, instance) == "violated"
+    assert _worst(statement, local_steps, instance) == "holds"
+    assert _worst(tenth, local_steps, instance) == "violated"
 
 
 def test_a_fifth_of_the_squared_updates_is_refuted_in_the_worst_case() -> None:
     statement, instance = get("zhang2021.eq19.repaired"), {"Q": 2, "eta Q L": "129/1000"}
     fifth = _with(statement, gradients=lambda t: t / 5)
-    assert _worst(statement, eq19.local_sum, instance) == "holds"
-    assert _worst(fifth, eq19.local_sum, instance) == "violated"
+    assert _worst(statement, local_steps, instance) == "holds"
+    assert _worst(fifth, local_steps, instance) == "violated"
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -219,8 +217,8 @@ def test_a_round_without_the_sampling_term_is_refuted_in_the_worst_case(
 ) -> None:
     statement = get(id_)
     instance = {"class": "convex", "P": 1, "Q": Q, **at_limit(limits, 1, "1/100")}
-    assert _worst(statement, one_round, instance) == "holds"
-    assert _worst(_with(statement, sampling=lambda t: t / divisor), one_round, instance) == "violated"
+    assert _worst(statement, worst_round, instance) == "holds"
+    assert _worst(_with(statement, sampling=lambda t: t / divisor), worst_round, instance) == "violated"
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -231,8 +229,8 @@ def test_a_sharpened_round_with_a_fifth_of_the_start_fails(P: int) -> None:
     instance = {"class": "convex", "P": P, "Q": 2, **at_limit(sharpened_limits, P, "1/100")}
     assert Fraction(instance["eta_g"]) == 5 * P  # at the limit, for both
     less = _with(statement, initialisation=lambda t: t / 5)
-    assert _worst(statement, one_round, instance) == "holds"
-    assert _worst(less, one_round, instance) != "holds"
+    assert _worst(statement, worst_round, instance) == "holds"
+    assert _worst(less, worst_round, instance) != "holds"
 
 
 def test_the_middle_line_of_15_is_larger_than_its_left_end() -> None:
@@ -264,7 +262,7 @@ def test_the_middle_line_with_noise_is_what_enumeration_says(Q: int) -> None:
 
 
 def test_runs_outside_the_limits_are_not_compared() -> None:
-    broken = instances.BROKEN["one of two clients, one round from the optimum"]
+    broken = TREES["broken"]["one of two clients, one round from the optimum"]
     long = {"q": ["1"], "m": ["0"], "x": ["1"], "Q": 2, "P": 1, "eta Q L": "1/7"}
     for id_, build, instance in (
         ("zhang2021.theorem3.1.repaired", _runs.tree, broken),

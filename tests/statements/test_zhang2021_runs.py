@@ -22,8 +22,8 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.zhang2021 import _instances as instances
-from dpfl_theory.statements.zhang2021 import _rate, _round_runs, _runs
+from dpfl_theory.statements.zhang2021 import _runs, corollary3_2_1
+from dpfl_theory.statements.zhang2021._instances import PRIVATE, RUNS, SAMPLES, TREES
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
 Array = np.ndarray
@@ -40,13 +40,13 @@ def check_of(statement: Statement, name: str, method: str = "monte-carlo") -> Ch
 
 def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
     """For v, delta, epsilon and rounds of any size, at numbers: escape's two sides, times Q, as Q grows."""
-    s = _rate.symbols()
+    s = corollary3_2_1.symbols()
     for v, delta, epsilon, rounds in ((4, "1e-5", 1, 1), (1000, "1e-30", "1/2", 500)):
         at = {s["v"]: v, s["delta"]: sp.Rational(delta), s["epsilon"]: sp.Rational(epsilon), s["rounds"]: rounds}
         sums = []
         for Q in (10**7, 10**8, 10**9):
             with mpmath.workdps(40):
-                allowed, reached = (side.subs({**at, s["Q"]: Q}).evalf(30) for side in _rate.escape(s))
+                allowed, reached = (side.subs({**at, s["Q"]: Q}).evalf(30) for side in corollary3_2_1.escape(s))
             assert reached > sp.Rational(1, 97)
             sums.append(float(allowed))
         assert sums[0] > 9 * sums[1] > 81 * sums[2]
@@ -54,15 +54,16 @@ def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
 
 @pytest.mark.slow
 def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert not _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
-    printed = _rate.printed_terms
+    check = corollary3_2_1.no_constant
+    assert not check.make(get("zhang2021.corollary3.2.1")).true
+    printed = corollary3_2_1.printed_terms
 
     def mended(s: Mapping[str, Any]) -> list[Any]:
         first, second, third, fourth = printed(s)
         return [first, second, s["Q"] * third, fourth]
 
-    monkeypatch.setattr(_rate, "printed_terms", mended)
-    assert _rate.no_constant(get("zhang2021.corollary3.2.1"), {}).true
+    monkeypatch.setattr(corollary3_2_1, "printed_terms", mended)
+    assert check.make(get("zhang2021.corollary3.2.1")).true
 
 
 @pytest.mark.slow
@@ -96,9 +97,9 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
         farthest = max(farthest, float(np.abs(x).max()))
     assert farthest < 2
     assert longest <= G
-    s = _rate.symbols()
+    s = corollary3_2_1.symbols()
     at = {s["v"]: 4, s["delta"]: sp.Rational(1, 10**5), s["epsilon"]: 1, s["rounds"]: 1, s["Q"]: Q}
-    reached = float(_rate.escape(s)[1].subs(at).evalf(30)) / Q
+    reached = float(corollary3_2_1.escape(s)[1].subs(at).evalf(30)) / Q
     mean, error = total.mean(), total.std() / math.sqrt(replicates)
     assert 0 < reached <= mean + 5 * error  # false alarm 3e-7 if the mean is the bound
     a = eta_g * (1 - (1 - eta) ** Q)
@@ -142,15 +143,15 @@ def plain_problem(description: Mapping[str, Any], experiment: Experiment) -> tup
     return huber_gradients, huber
 
 
-RUNS = [
-    *(("zhang2021.theorem3.1.repaired", name) for name in instances.SIMULATED),
-    *(("zhang2021.theorem3.1", name) for name in instances.SIMULATED_BROKEN),
-    *(("zhang2021.corollary3.2.1.repaired", name) for name in instances.PRIVATE),
+SIMULATED = [
+    *(("zhang2021.theorem3.1.repaired", name) for name in RUNS["repaired"]),
+    *(("zhang2021.theorem3.1", name) for name in RUNS["printed"]),
+    *(("zhang2021.corollary3.2.1.repaired", name) for name in PRIVATE["private"]),
 ]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize(("id_", "name"), RUNS)
+@pytest.mark.parametrize(("id_", "name"), SIMULATED)
 def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     """G bounds every gradient that the run meets and sigma_g every deviation, on a run of Algorithm 3 in plain NumPy
     and at points all around; L bounds the gradients' change; f(x^0) - f* is that of an independent minimiser; sigma_l
@@ -206,11 +207,11 @@ def test_the_constants_of_a_run_are_right(id_: str, name: str) -> None:
     assert values["gap"] == pytest.approx(f(experiment.start) - found, abs=1e-7)
 
 
-@pytest.mark.parametrize("name", [n for n, i in instances.ALLOWED.items() if not i.get("sigma")])
+@pytest.mark.parametrize("name", [n for n, i in TREES["allowed"].items() if not i.get("sigma")])
 def test_the_constants_of_a_tree_of_runs_are_right(name: str) -> None:
     """G is the longest stochastic gradient of the run, sigma_g its largest deviation, the gap that to the minimum: in
     floating point, along every way that the run can go."""
-    instance = {**instances.ALLOWED[name], "sampling": "without"}
+    instance = {**TREES["allowed"][name], "sampling": "without"}
     found = _runs.run_values(instance)
     q, m = (np.array([float(Fraction(v)) for v in instance[k]]) for k in ("q", "m"))
     eta, eta_g, c = (float(Fraction(instance.get(k, "1000000"))) for k in ("eta_l", "eta_g", "c"))
@@ -275,9 +276,7 @@ def test_letters_of_a_round_are_those_of_rational_arithmetic(P: int, c: str, noi
         np.array([float(Fraction(v)) for v in q])[:, None, None], np.array([float(Fraction(v)) for v in m])[:, None]
     )
     threshold = math.inf if not clipping else float(Fraction(c))
-    found = _round_runs.symbols_of(
-        problem, np.array([5 / 3]), 0.1 / 6, 3, threshold, P, float(Fraction(noise)), sampling
-    )
+    found = _runs.symbols_of(problem, np.array([5 / 3]), 0.1 / 6, 3, threshold, P, float(Fraction(noise)), sampling)
     exact = once.values()
     for name, value in found.items():
         if name != "f_now":
@@ -291,8 +290,8 @@ def test_a_simulated_round_has_the_moments_of_its_letters() -> None:
     """Equalities that a limit from simulation cannot decide, in two dimensions with clipping and privacy noise: (13)'s
     first product and (16)'s left side, from the states after a round in 4096 replicates; false alarm 1e-8 each."""
     name = "one round in two dimensions, clipped, privacy noise"
-    instance = {**_round_runs.DESCENTS[name], "sigma": 0.3, "c": 0.1, "distance": 3.0}
-    experiment = _round_runs.one_round(get("zhang2021.eq20.repaired"), instance)
+    instance = {**SAMPLES["descents"][name], "sigma": 0.3, "c": 0.1, "distance": 3.0}
+    experiment = _runs.one_round(get("zhang2021.eq20.repaired"), instance)
     v, problem, replicates = experiment.values, experiment.problem, 4096
     run = simulate(experiment.algorithm, problem, 1, replicates, 5, [], start=experiment.start, device="cpu")
     moved = (run.final - experiment.start) / v["eta_g"]

@@ -16,7 +16,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.zhang2021 import _sampled_noise, theorem3_2
+from dpfl_theory.statements.zhang2021 import theorem3_2
 
 ID = "zhang2021.theorem3.2.repaired"
 
@@ -49,12 +49,12 @@ def test_the_proof_bounds_the_exact_moments(log: float, x: float, q: float) -> N
     s = epsilon**2 / (4 * q**2 * T * log)
     order = 1 + math.ceil(math.sqrt(8) / x)
     spent = T * log_moment(order, q, s) / (order - 1) + log / (order - 1)
-    assert spent <= epsilon * _sampled_noise.share(x, x * (order - 1)) * (1 + 1e-9)
+    assert spent <= epsilon * theorem3_2.share(x, x * (order - 1)) * (1 + 1e-9)
     assert spent < epsilon
 
 
 def test_the_proof_does_not_close_far_beyond_its_range() -> None:
-    assert _sampled_noise.share(1.0, math.sqrt(8) + 1.0) > 1
+    assert theorem3_2.share(1.0, math.sqrt(8) + 1.0) > 1
 
 
 def with_noise(factor: Any) -> Statement:

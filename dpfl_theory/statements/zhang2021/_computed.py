@@ -6,8 +6,9 @@ import math
 from fractions import Fraction
 
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.statements.zhang2021._instances import ROUNDS
 from dpfl_theory.statements.zhang2021.eq16_to_eq18 import EQ17
-from dpfl_theory.statements.zhang2021.eq19 import CONCAVE, EQ19, noise_alone
+from dpfl_theory.statements.zhang2021.eq19 import EQ19, noise_alone
 
 
 def one_update_for_each() -> float:
@@ -32,7 +33,7 @@ def one_update_for_each() -> float:
 def noise_factor(Q: int) -> float:
     """The ratio of (19)'s sides for one client at its maximum, f = -x^2/2, eta_l Q L = 129/1000, with only its
     noise."""
-    (found,) = noise_alone(EQ19, {**CONCAVE, "Q": [Q]})
+    (found,) = noise_alone(EQ19, {**ROUNDS["many-steps"]["concave near x_t, Q from 29"], "Q": [Q]})
     return float(evaluate_side(EQ19, "lhs", found.symbol_values) / evaluate_side(EQ19, "rhs", found.symbol_values))
 
 

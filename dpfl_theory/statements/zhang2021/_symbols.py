@@ -8,21 +8,31 @@ grad f_i): here f is the mean throughout. x_t is the server's parameter, P_t the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from dpfl_theory.core import Expected, Hypothesis, Source, Statement, Symbol
-from dpfl_theory.core.formula import evaluate_side, symbols_of
 from dpfl_theory.lazy import sympy as sp
 
 __all__ = [
-    *("SYMBOLS", "LOCAL_STEP", "PAPER", "PROOF", "VERSION", "StepLimits", "expected", "symbols"),
-    *("hypotheses", "printed_limits", "proof_step", "repaired_limits", "sharpened_limits", "sides_with", "steps"),
+    *("COHORT", "LEAST_ROUNDS", "LOCAL_STEP", "LONG", "MOST", "PAPER", "RANGE", "SMOOTH", "SMOOTH_BY_CONSTRUCTION"),
+    *("SYMBOLS", "UNCLIPPED", "StepLimits", "expected", "hypotheses", "printed_limits", "proof_step"),
+    *("repaired_limits", "sharpened_limits", "source", "steps", "symbols"),
 ]
 
 PAPER = "zhang2021"
-VERSION = "version dated June 28, 2021"
-PROOF = f"Appendix A.1, proof of Theorem 3.1 ({VERSION})"
+
+
+def source(where: str, equation: str = "", provenance: str = "read") -> Source:
+    """A place in the paper."""
+    return Source(PAPER, f"{where} (version dated June 28, 2021)", equation, provenance=provenance)
+
+
+def proof_step(id_: str, **more: Any) -> Statement:
+    """A step of the proof of Theorem 3.1, whose id begins with the number of its equation."""
+    number = id_.removeprefix("zhang2021.eq").split(".")[0]
+    return Statement(id=id_, kind="step", source=source("Appendix A.1, proof of Theorem 3.1", number), **more)
 
 
 def _cohort_square(name: str, of: str, sent: str) -> Symbol:
@@ -34,11 +44,20 @@ def _cohort_square(name: str, of: str, sent: str) -> Symbol:
 def _product(name: str, of: str, sent: str) -> Symbol:
     """<grad f(x_t), E (1/N) sum over the clients> of the messages."""
     latex = rf"\langle \nabla f(x_t), \mathbb{{E}}[\frac{{1}}{{N}}\sum_i {sent}] \rangle"
-    return Symbol(
-        name, rf"$\langle\nabla f(x_t), E (1/N) \sum_i {of}\text{{ times the update}}\rangle$", (1, 0), "real", latex
-    )
+    meaning = rf"$\langle\nabla f(x_t), E (1/N) \sum_i {of}\text{{ times the update}}\rangle$"
+    return Symbol(name, meaning, (1, 0), "real", latex)
 
 
+def _completed_square(name: str, sign: str, called: str, latex: str) -> Symbol:
+    """E||sqrt(Q) grad f(x_t) plus or minus (1/sqrt(Q)) (mean of the sums of the clients' local gradients)||^2."""
+    mean = r"(1/\sqrt{Q})\text{ (mean of the sums of the clients' local gradients)}\|^2$"
+    return Symbol(name, rf"{called}$E\|\sqrt{{Q}} \nabla f(x_t) {sign} {mean}", (2, -2), "nonnegative", latex)
+
+
+_FIRST, _SECOND = r"(\Delta_i - \tilde{\Delta}_i)", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"
+_SUMS = r"\frac{1}{\sqrt{Q}}\frac{1}{\eta_l N \bar{\alpha}^t}\sum_i \breve{\Delta}_i"
+
+# fmt: off
 SYMBOLS = {
     s.name: s
     for s in (
@@ -66,181 +85,88 @@ SYMBOLS = {
         Symbol("E_next", "$E f(x_{t+1})$ given $x_t$", (1, 0), "real", r"\mathbb{E} f(x_{t+1})"),
         Symbol("square", r"$\|\nabla f(x_t)\|^2$", (2, -2), "nonnegative", r"\|\nabla f(x_t)\|^2"),
         Symbol("alpha", r"the mean of the $\tilde\alpha_i$, written with a bar", (0, 0), "positive", r"\bar{\alpha}^t"),
-        Symbol(
-            "local_square",
-            r"$E\|(1/N) \sum_i \Delta_i\|^2$ of the updates with the gradients' means, $\bar\alpha$ times",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\|\frac{1}{N}\sum_i \breve{\Delta}_i\|^2",
-        ),
-        Symbol(
-            "local_squares",
-            r"$E \sum_i \|\Delta_i\|^2$ of the same updates",
-            (0, 2),
-            "nonnegative",
-            r"\mathbb{E}\sum_i \|\breve{\Delta}_i\|^2",
-        ),
+        Symbol("local_square", r"$E\|(1/N) \sum_i \Delta_i\|^2$ of the updates with the gradients' means, $\bar\alpha$ "
+               "times", (0, 2), "nonnegative", r"\mathbb{E}\|\frac{1}{N}\sum_i \breve{\Delta}_i\|^2"),
+        Symbol("local_squares", r"$E \sum_i \|\Delta_i\|^2$ of the same updates", (0, 2), "nonnegative",
+               r"\mathbb{E}\sum_i \|\breve{\Delta}_i\|^2"),
         _cohort_square("cohort_local", r"\Delta_i\|^2$ of the same updates", r"\breve{\Delta}_i"),
         _cohort_square("cohort_common", r"\Delta_i\|^2$ of the updates times $\bar\alpha$", r"\bar{\Delta}_i"),
         _cohort_square("cohort_clipped", r"\Delta_i\|^2$ of the clipped updates", r"\Delta_i"),
-        _product("first_bias", r"(\alpha_i - \tilde\alpha_i)", r"(\Delta_i - \tilde{\Delta}_i)"),
-        _product("second_bias", r"(\tilde\alpha_i - \bar\alpha)", r"(\tilde{\Delta}_i - \bar{\Delta}_i)"),
+        _product("first_bias", r"(\alpha_i - \tilde\alpha_i)", _FIRST),
+        _product("second_bias", r"(\tilde\alpha_i - \bar\alpha)", _SECOND),
         _product("common_product", r"\bar\alpha", r"\bar{\Delta}_i"),
-        Symbol(
-            "cohort_product",
-            r"$\langle\nabla f(x_t), E (1/P) \sum_{i \in P_t} \Delta_i\rangle$ of the clipped updates",
-            (1, 0),
-            "real",
-            r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle",
-        ),
-        _cohort_square(
-            "first_spread",
-            r"(\alpha_i - \tilde\alpha_i)\text{ times the update}\|^2$",
-            r"(\Delta_i - \tilde{\Delta}_i)",
-        ),
-        _cohort_square(
-            "second_spread",
-            r"(\tilde\alpha_i - \bar\alpha)\text{ times the update}\|^2$",
-            r"(\tilde{\Delta}_i - \bar{\Delta}_i)",
-        ),
-        Symbol(
-            "far_square",
-            r"$E\|\sqrt{Q} \nabla f(x_t) + (1/\sqrt{Q})\text{ (mean of the sums of the clients' local gradients)}\|^2$",
-            (2, -2),
-            "nonnegative",
-            r"\mathbb{E}\|\sqrt{Q}\nabla f(x_t) - "
-            r"\frac{1}{\sqrt{Q}}\frac{1}{\eta_l N \bar{\alpha}^t}\sum_i \breve{\Delta}_i\|^2",
-        ),
-        Symbol(
-            "drift_square",
-            r"$A_1$, $E\|\sqrt{Q} \nabla f(x_t) - (1/\sqrt{Q})\text{ (mean of the sums of the clients' local "
-            r"gradients)}\|^2$",
-            (2, -2),
-            "nonnegative",
-            r"A_1",
-        ),
+        Symbol("cohort_product", r"$\langle\nabla f(x_t), E (1/P) \sum_{i \in P_t} \Delta_i\rangle$ of the clipped "
+               "updates", (1, 0), "real",
+               r"\langle \nabla f(x_t), \mathbb{E}[\frac{1}{P}\sum_{i \in P_t} \Delta_i] \rangle"),
+        _cohort_square("first_spread", r"(\alpha_i - \tilde\alpha_i)\text{ times the update}\|^2$", _FIRST),
+        _cohort_square("second_spread", r"(\tilde\alpha_i - \bar\alpha)\text{ times the update}\|^2$", _SECOND),
+        _completed_square("far_square", "+", "", rf"\mathbb{{E}}\|\sqrt{{Q}}\nabla f(x_t) - {_SUMS}\|^2"),
+        _completed_square("drift_square", "-", "$A_1$, ", r"A_1"),
     )
 }
 
 
-def _seen(
-    name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str, when: str = "mean", **more: bool
-) -> Expected:
+def _seen(name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str, when: str = "mean",
+          **more: bool) -> Expected:
     """The expectation of one observable."""
     return Expected(name, ((observable, 1),), unit, latex, meaning, when, **more)
+
+
+def _deviation(power: str) -> str:
+    """The mean over rounds and clients of the powers of the clipping factors' deviations."""
+    own, mean = rf"|\alpha_i^t - \tilde{{\alpha}}_i^t|{power}", rf"|\tilde{{\alpha}}_i^t - \bar{{\alpha}}^t|{power}"
+    return rf"\frac{{1}}{{T}}\sum_t \mathbb{{E}}[\frac{{1}}{{N}}\sum_i ({own} + {mean})]"
 
 
 EXPECTED = {
     e.name: e
     for e in (
-        _seen(
-            "E_aligned",
-            "clipped-alignment",
-            (2, -2),
-            r"\frac{1}{T}\sum_t \mathbb{E}[\bar{\alpha}^t \|\nabla f(x^t)\|^2]",
-            "squared gradient times the mean clipping factor, on average over the rounds",
-        ),
-        _seen(
-            "E_gradient",
-            "gradient-norm-squared",
-            (2, -2),
-            r"\frac{1}{T}\sum_t \mathbb{E} \|\nabla f(x^t)\|^2",
-            "squared gradient, on average over the rounds",
-        ),
+        _seen("E_aligned", "clipped-alignment", (2, -2),
+              r"\frac{1}{T}\sum_t \mathbb{E}[\bar{\alpha}^t \|\nabla f(x^t)\|^2]",
+              "squared gradient times the mean clipping factor, on average over the rounds"),
+        _seen("E_gradient", "gradient-norm-squared", (2, -2),
+              r"\frac{1}{T}\sum_t \mathbb{E} \|\nabla f(x^t)\|^2", "squared gradient, on average over the rounds"),
         _seen("gamma_1", "clipping-factor", (0, 0), r"\gamma_1(T)", "mean clipping factor over clients and rounds"),
-        _seen(
-            "gamma_2",
-            "clipping-factor-squared",
-            (0, 0),
-            r"\gamma_2(T)",
-            "mean square of the clients' mean clipping factor over the rounds",
-        ),
-        _seen(
-            "E_deviation",
-            "clipping-factor-deviation",
-            (0, 0),
-            r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t| + "
-            r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|)]",
-            r"deviation of the clipping factors; runs with full gradients have $\alpha_i = \tilde\alpha_i$",
-        ),
-        _seen(
-            "E_square_deviation",
-            "clipping-factor-variance",
-            (0, 0),
-            r"\frac{1}{T}\sum_t \mathbb{E}[\frac{1}{N}\sum_i (|\alpha_i^t - \tilde{\alpha}_i^t|^2 + "
-            r"|\tilde{\alpha}_i^t - \bar{\alpha}^t|^2)]",
-            "the same, squared",
-        ),
-        _seen(
-            "E_distance",
-            "distance-squared",
-            (0, 2),
-            r"\mathbb{E}\|x^T - x^*\|^2",
-            "squared distance to the optimum after the last round",
-            "end",
-        ),
-        _seen(
-            "E_clipped_end",
-            "suboptimality",
-            (1, 0),
-            r"f(x^T) - f^*",
-            "suboptimality after the last round with clipped updates",
-            "end",
-        ),
-        _seen(
-            "E_plain_end",
-            "suboptimality",
-            (1, 0),
-            r"f(y^T) - f^*",
-            "the same of the original FedAvg",
-            "end",
-            rival=True,
-        ),
+        _seen("gamma_2", "clipping-factor-squared", (0, 0), r"\gamma_2(T)",
+              "mean square of the clients' mean clipping factor over the rounds"),
+        _seen("E_deviation", "clipping-factor-deviation", (0, 0), _deviation(""),
+              r"deviation of the clipping factors; runs with full gradients have $\alpha_i = \tilde\alpha_i$"),
+        _seen("E_square_deviation", "clipping-factor-variance", (0, 0), _deviation("^2"), "the same, squared"),
+        _seen("E_distance", "distance-squared", (0, 2), r"\mathbb{E}\|x^T - x^*\|^2",
+              "squared distance to the optimum after the last round", "end"),
+        _seen("E_clipped_end", "suboptimality", (1, 0), r"f(x^T) - f^*",
+              "suboptimality after the last round with clipped updates", "end"),
+        _seen("E_plain_end", "suboptimality", (1, 0), r"f(y^T) - f^*", "the same of the original FedAvg", "end",
+              rival=True),
     )
 }
+# fmt: on
 
 _AFTER = r"; in a simulated round that starts at $x^*$ with $\eta_g = 1$, the squared distance from it"
 EXPECTED |= {
-    name: _seen(name, "descent-product", SYMBOLS[name].unit, SYMBOLS[name].latex, SYMBOLS[name].meaning)
-    for name in ("cohort_product", "common_product")
-}
-EXPECTED |= {
-    s.name: _seen(s.name, observable, s.unit, s.latex, s.meaning + more, "end")
-    for s, observable, more in (
-        (SYMBOLS["cohort_clipped"], "distance-squared", _AFTER),
-        (SYMBOLS["cohort_common"], "distance-squared", _AFTER),
-        (SYMBOLS["cohort_local"], "distance-squared", _AFTER),
-        (SYMBOLS["E_next"], "suboptimality", ", counted from $f^*$"),
-        (SYMBOLS["drift_square"], "local-mean-drift", ""),
-        (SYMBOLS["local_squares"], "local-updates-squared", ""),
+    name: _seen(name, observable, s.unit, s.latex, s.meaning + more, when)
+    for name, observable, more, when in (
+        ("cohort_product", "descent-product", "", "mean"),
+        ("common_product", "descent-product", "", "mean"),
+        ("cohort_clipped", "distance-squared", _AFTER, "end"),
+        ("cohort_common", "distance-squared", _AFTER, "end"),
+        ("cohort_local", "distance-squared", _AFTER, "end"),
+        ("E_next", "suboptimality", ", counted from $f^*$", "end"),
+        ("drift_square", "local-mean-drift", "", "end"),
+        ("local_squares", "local-updates-squared", "", "end"),
     )
+    for s in (SYMBOLS[name],)
 }
 
 
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """The paper's symbols with these names."""
-    return tuple(SYMBOLS[name] for name in names)
+def symbols(names: str) -> tuple[Symbol, ...]:
+    """The paper's symbols with these names, separated by spaces."""
+    return tuple(SYMBOLS[name] for name in names.split())
 
 
-def expected(*names: str) -> tuple[Expected, ...]:
-    """The paper's expectations with these names."""
-    return tuple(EXPECTED[name] for name in names)
-
-
-def sides_with(statement: Statement, **values: Any) -> tuple[Any, Any]:
-    """Both sides of the statement with these expressions for the symbols of these names.
-
-    >>> from dpfl_theory.statements import get
-    >>> sides_with(get("zhang2021.eq16"), cohort_clipped=9, first_spread=1, second_spread=1, cohort_common=1)
-    (Fraction(9, 1), Fraction(9, 1))
-    """
-    all_of_them = {**symbols_of(statement), **values}
-    return evaluate_side(statement, "lhs", all_of_them), evaluate_side(statement, "rhs", all_of_them)
-
-
-def proof_step(id_: str, equation: str, **more: Any) -> Statement:
-    """A step of the proof of Theorem 3.1."""
-    return Statement(id=id_, kind="step", source=Source(PAPER, PROOF, equation), **more)
+def expected(names: str) -> tuple[Expected, ...]:
+    """The paper's expectations with these names, separated by spaces."""
+    return tuple(EXPECTED[name] for name in names.split())
 
 
 # The limits of the steps.
@@ -291,20 +217,33 @@ class StepLimits:
 printed_limits = StepLimits(local=60, product=48, lost=True)
 repaired_limits = StepLimits(local=120, product=120)
 sharpened_limits = StepLimits(local=60, product=20)
+
 LOCAL_STEP = Hypothesis(printed_limits.local_relation, rf"$\eta_l \le {printed_limits.texts[0]}$")
+COHORT = Hypothesis(lambda s: (s.P >= 1, s.P <= s.N), "exactly $P$ of the $N$ clients take part in every round")
+SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "every $f_i$ is $L$-smooth")
+SMOOTH_BY_CONSTRUCTION = replace(SMOOTH, constructed="the exact instances have curvatures of at most L")
+UNCLIPPED = Hypothesis(lambda s: s.c_prime >= s.G, r"$c' \ge G$")
 
 
+@cache
 def steps(limits: StepLimits) -> Hypothesis:
     """The limits of the steps, up to rounding."""
     return Hypothesis(limits.relations, limits.text)
 
 
-def hypotheses(limits: StepLimits, smooth_by_construction: str = "") -> tuple[Hypothesis, ...]:
-    """The hypotheses of Theorem 3.1, with these limits of the steps. ``smooth_by_construction``: why every instance is
-    smooth, if no instance violates it."""
+def hypotheses(limits: StepLimits, smooth: Hypothesis = SMOOTH) -> tuple[Hypothesis, ...]:
+    """The hypotheses of Theorem 3.1, with these limits of the steps."""
+    return steps(limits), COHORT, smooth
 
-    return (
-        steps(limits),
-        Hypothesis(lambda s: (s.P >= 1, s.P <= s.N), "exactly $P$ of the $N$ clients take part in every round"),
-        Hypothesis(lambda s, c: c.L_max <= s.L, "every $f_i$ is $L$-smooth", smooth_by_construction),
-    )
+
+# The range in which the repaired Theorem 3.2's noise is enough.
+
+MOST = 0.5
+"""The range of epsilon/ln(1/delta)."""
+LEAST_ROUNDS = 80
+"""The least number of rounds over ln(1/delta)."""
+RANGE = Hypothesis(
+    lambda s: (s.epsilon > 0, s.epsilon <= sp.Min(s.P**2 * s.T / s.N**2, sp.Rational(MOST) * sp.log(1 / s.delta))),
+    r"$0 < \varepsilon \le \min\{(P/N)^2 T, \ln(1/\delta)/2\}$",
+)
+LONG = Hypothesis(lambda s: s.T >= LEAST_ROUNDS * sp.log(1 / s.delta), r"$T \ge 80 \ln(1/\delta)$")

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks
-from dpfl_theory.core.check_inputs import Case, Experiment, Outcome, Values
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbols, battery
+from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.experiments import experiment
+from dpfl_theory.statements.instances import Instances, Runs, edge, row
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 
@@ -28,30 +30,28 @@ def stationary_point(ratio: Any, c: Any) -> Any:
     return ratio * c / (3 - 2 * ratio)
 
 
-def _points(instance: Mapping[str, Any]) -> list[tuple[dict[str, Any], Any, Fraction, tuple[Any, ...]]]:
-    """(values, clients, c, all stationary points) over the instance's grid."""
+def _points(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any, tuple[Any, ...]]]:
+    """(values, clients, all stationary points) over the instance's grid."""
     from dpfl_theory.problems.scalar import claim_2_1
 
-    found = []
     for k in map(Fraction, instance["k"]):
         for c in map(Fraction, instance["c"]):
             clients = claim_2_1(k, c)
             for step in map(Fraction, instance["eta_l"]):
                 for Q in instance["Q"]:
                     at = {"k": k, "c": c, "eta_l": step, "Q": Q}
-                    found.append((at, clients, c, clients.stationary("model", step=step, steps=Q, threshold=c)))
-    return found
+                    yield at, clients, clients.stationary("model", step=step, steps=Q, threshold=c)
 
 
 def missed(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """Every stationary point x, or end of an interval of them, and its distance from x*."""
     found = []
-    for at, clients, c, points in _points(instance):
-        for p in points:
-            for x in {p.low, p.high}:
-                if x is None:
-                    raise ValueError("the means of clipped models are bounded, so stationary points must be")
-                found.append(Values({"k": at["k"], "c": c, "E_distance": (clients.optimum - x) ** 2}, {**at, "x": x}))
+    for at, clients, points in _points(instance):
+        for x in {x for p in points for x in (p.low, p.high)}:
+            if x is None:
+                raise ValueError("the means of clipped models are bounded, so stationary points must be")
+            distance = (clients.optimum - x) ** 2
+            found.append(Values({"k": at["k"], "c": at["c"], "E_distance": distance}, {**at, "x": x}))
     return found
 
 
@@ -59,11 +59,11 @@ def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """x = lambda c/(3 - 2 lambda) is the only stationary point and attracts, each of formula and point at most the
     other."""
     cases = []
-    for at, _, c, points in _points(instance):
+    for at, _, points in _points(instance):
         ratio = (1 - at["eta_l"]) ** at["Q"]
         if not 0 < ratio < 1:
             raise ValueError(f"lambda = {ratio} does not lie in (0, 1)")
-        printed = stationary_point(ratio, c)
+        printed = stationary_point(ratio, at["c"])
         alone = len(points) == 1 and points[0].stability == "attracting"
         x = points[0].point if alone and points[0].point is not None else printed + 1
         values = {**at, "lambda": ratio, "stationary points": len(points)}
@@ -71,41 +71,51 @@ def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return cases
 
 
-def _formula(_: Statement, __: Mapping[str, Any]) -> Outcome:
+_point = partial(
+    algebra,
+    part="It decides a step of the proof that the printed point is stationary; the other checks decide that every "
+    "iterate misses the optimum.",
+)
+
+
+@_point("root of (5)")
+def _formula(_: Formula) -> Proof:
     """With the first two clients unclipped and the third clipped, the fixed-point equation (5) has the printed root."""
     x, lam, c = sp.symbols("x lambda c", positive=True)
     root = sp.solve(sp.Eq((2 * (lam * x - (1 - lam) * c / 2) + c) / 3, x), x)
-    return equal(root[0], stationary_point(lam, c), "the root of (5) against the printed stationary point")
+    return root[0], stationary_point(lam, c), "the root of (5) against the printed stationary point"
 
 
-def _third_is_clipped(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@_point("third client clipped")
+def _third_is_clipped(_: Formula) -> Proof:
     """The third client is clipped at that root if and only if k >= (3 + lambda)/(3 - 2 lambda), which is at most 4."""
     lam, k = sp.symbols("lambda k", positive=True)
     sent = lam * stationary_point(lam, 1) + (1 - lam) * k  # of c
     least = (3 + lam) / (3 - 2 * lam)
-    return all_equal(
+    return [
         (sent - 1, (1 - lam) * (k - least), "the third client's message less c"),
         (4 - least, 9 * (1 - lam) / (3 - 2 * lam), "4 less the required k"),
-    )
+    ]
 
 
-def _first_are_not(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@_point("other clients unclipped")
+def _first_are_not(_: Formula) -> Proof:
     """The other two send lambda x - (1 - lambda) c/2 in (-c, c): its distances to both ends are positive multiples."""
     lam = sp.Symbol("lambda", positive=True)
     sent = lam * stationary_point(lam, 1) - (1 - lam) / 2  # of c
-    return all_equal(
+    return [
         (sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "their message less -c"),
         (1 - sent, 9 * (1 - lam) / (2 * (3 - 2 * lam)), "c less their message"),
-    )
+    ]
 
 
-def _bounded(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("a round ends below the optimum")
+def _bounded(s: Formula) -> Proof:
     """A mean of models clipped to c is at most c, for every Q and eta_l, and x* - c = (k-4)c/3."""
-    s = symbols_of(statement)
     # x* less c, the largest mean of three clipped models.
     short = (2 * (-s.c / 2) + s.k * s.c) / 3 - s.c
-    (least,) = sp.solve(total(statement, "rhs") - total(statement, "lhs"), s.E_distance)
-    return equal(short**2, least, "the squared distance from x* to the largest mean")
+    (least,) = sp.solve(s.slack, s.E_distance)
+    return short**2, least, "the squared distance from x* to the largest mean"
 
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -114,76 +124,60 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
 
     from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
-    from dpfl_theory.simulation import FullGradient, NoisyGradient, Simulation
-    from dpfl_theory.simulation.observables import Reach
+    from dpfl_theory.simulation import NoisyGradient
 
     k, c, deviation = Fraction(instance["k"]), Fraction(instance["c"]), float(instance.get("deviation", 0.0))
     problem = claim_2_1(k, c).problem()
-    eta, Q = float(Fraction(instance["eta_l"])), int(instance["Q"])
+    eta, Q, rounds = float(Fraction(instance["eta_l"])), int(instance["Q"]), instance["rounds"]
     run = ModelClippedFedAvg(eta_l=eta, Q=Q, c=float(c), sigma=0.0)
-    algorithm = Simulation(run, gradient=NoisyGradient(deviation) if deviation else FullGradient())
-    values = {"k": float(k), "c": float(c)}
+    gradient = NoisyGradient(deviation) if deviation else None
+    values, known, given = {"k": float(k), "c": float(c)}, {}, {"replicates": 256}
     start = np.array([float(Fraction(instance["start"]))])
-    reach, known = Reach.anywhere(problem), {}
     if not deviation:
         x, bound, kept = float(start[0]), values["c"], (1.0 - eta) ** Q
-        for _round in range(instance["rounds"]):
+        for _round in range(rounds):
             models = [kept * x + (1.0 - kept) * b for b in (-bound / 2.0, -bound / 2.0, values["k"] * bound)]
             x = sum(min(max(y, -bound), bound) for y in models) / 3.0
         known = {statement.expectations[0].column("distance-squared"): (x - (values["k"] - 1.0) * bound / 3.0) ** 2}
-    return Experiment(
-        problem, algorithm, instance["rounds"], start, values, 256, reach, random=deviation > 0.0, known=known
-    )
+    return experiment(run, problem, start, rounds, values, given, gradient, random=deviation > 0.0, known=known)
 
 
+FAR = Hypothesis(lambda s: s.k > 4)
 _GRID = {"k": ["9/2", "5", "10", "100"], "c": ["1/10", "1", "10"], "Q": [1, 2, 5, 20]}
-_SHORT = ["1/100", "1/10", "1/2", "9/10"]
-_OUTSIDE = "just outside k > 4"
-_POINTS: dict[str, dict[str, Any]] = {
-    "all stationary points, lambda in (0, 1)": {**_GRID, "eta_l": _SHORT},
-    "all stationary points, eta_l >= 1": {**_GRID, "eta_l": ["1", "3/2", "2", "5/2"]},
-    "just inside k > 4": {**_GRID, "k": ["401/100"], "eta_l": _SHORT},
-    _OUTSIDE: {**_GRID, "k": ["399/100", "4"], "eta_l": _SHORT},
-}
-_RUNS: dict[str, dict[str, Any]] = {
-    name: {"c": "1", "start": "4/3", "rounds": 200, **run}
-    for name, run in {
-        "k = 5, started at the optimum": {"k": "5", "eta_l": "1/100", "Q": 1},
-        "k = 9/2, many local steps": {"k": "9/2", "eta_l": "1/10", "Q": 20},
-        "k = 5, stochastic gradients": {"k": "5", "eta_l": "1/10", "Q": 5, "deviation": 1.0},
-    }.items()
-}
-
-_POINT = (
-    "It decides a step of the proof that the printed point is stationary; the other checks decide that every iterate "
-    "misses the optimum."
+_SHORT = {**_GRID, "eta_l": ["1/100", "1/10", "1/2", "9/10"]}
+_RUN = {"c": "1", "start": "4/3", "rounds": 200}
+TABLE = Instances(
+    (
+        row("points", "all stationary points, lambda in (0, 1)", _SHORT),
+        row("points", "all stationary points, eta_l >= 1", {**_GRID, "eta_l": ["1", "3/2", "2", "5/2"]}),
+        row("points", "just inside k > 4", {**_SHORT, "k": ["401/100"]}),
+        edge(FAR, "just outside k > 4", {**_SHORT, "k": ["399/100", "4"]}),
+        row("run", "k = 5, started at the optimum", {**_RUN, "k": "5", "eta_l": "1/100", "Q": 1}),
+        row("run", "k = 9/2, many local steps", {**_RUN, "k": "9/2", "eta_l": "1/10", "Q": 20}),
+        row("run", "k = 5, stochastic gradients", {**_RUN, "k": "5", "eta_l": "1/10", "Q": 5, "deviation": 1.0}),
+    )
+)
+_FORMULA = (
+    "The printed stationary point is compared with the computed one, which is the only one; the checks of all "
+    "stationary points decide that it misses the optimum."
 )
 
 CLAIM: Statement = Statement(
     id="zhang2021.claim2.1",
     kind="corollary",
-    source=Source(zhang.PAPER, f"Claim 2.1, Section 2.1 ({zhang.VERSION})", "5"),
-    symbols=zhang.symbols("k", "c"),
+    source=zhang.source("Claim 2.1, Section 2.1", "5"),
+    symbols=zhang.symbols("k c"),
     expectations=zhang.expected("E_distance"),
-    hypotheses=(Hypothesis(lambda s: s.k > 4),),
+    hypotheses=(FAR,),
     sides=_sides,
-    checks=(
-        Check("algebra", "root of (5)", _formula, part=_POINT),
-        Check("algebra", "third client clipped", _third_is_clipped, part=_POINT),
-        Check("algebra", "other clients unclipped", _first_are_not, part=_POINT),
-        Check("algebra", "a round ends below the optimum", _bounded),
-        *checks("exact", missed, _POINTS, {_OUTSIDE: "not-applicable"}),
-        Check(
-            "exact",
-            "printed formula",
-            formula_cases,
-            {**_GRID, "eta_l": _SHORT},
-            part=(
-                "The printed stationary point is compared with the computed one, which is the only one; the checks of "
-                "all stationary points decide that it misses the optimum."
-            ),
-        ),
-        *checks("monte-carlo", _experiment, _RUNS),
+    checks=battery(
+        _formula,
+        _third_is_clipped,
+        _first_are_not,
+        _bounded,
+        Runs(TABLE, missed, "exact")("points"),
+        Check("exact", "printed formula", formula_cases, _SHORT, part=_FORMULA),
+        Runs(TABLE, _experiment, edges=False)("run"),
     ),
     smoke=("printed formula", "k = 5, started at the optimum"),
 )

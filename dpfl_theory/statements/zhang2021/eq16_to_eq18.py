@@ -2,63 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
-from dpfl_theory.statements.zhang2021 import _round_runs as simulated
+from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import _worst_cases as worst
-from dpfl_theory.statements.zhang2021._instances import edges, exact
-from dpfl_theory.statements.zhang2021._round import rounds
-
-__all__ = ["EQ16", "EQ17", "EQ18", "EQ18_REPAIRED", "EQ18_SETS"]
+from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED
 
 
-def _eq16_sides(s: Symbols) -> Sides:
-    return Sides(
-        lhs={"cohort": s.cohort_clipped},
-        rhs={"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
-    )
-
-
-def _three_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("three squares")
+def _three_squares(s: Formula) -> Proof:
     """With the three parts a, b and c of the cohort's mean, (16)'s sides differ by the squares of their differences."""
     a, b, c = sp.symbols("a b c", real=True)
-    left, right = zhang.sides_with(
-        statement, cohort_clipped=(a + b + c) ** 2, first_spread=a**2, second_spread=b**2, cohort_common=c**2
-    )
-    squares = (a - b) ** 2 + (b - c) ** 2 + (a - c) ** 2
-    return equal(sp.expand(right - left), sp.expand(squares), "the slack of (16) against squares")
+    squares = {"first_spread": a**2, "second_spread": b**2, "cohort_common": c**2}
+    slack = of(s.statement, cohort_clipped=(a + b + c) ** 2, **squares).slack
+    return slack, (a - b) ** 2 + (b - c) ** 2 + (a - c) ** 2, "the slack of (16) against squares"
 
 
-def _eq17_sides(s: Symbols) -> Sides:
-    noise = 2 / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
-    return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": 2 * s.cohort_local, "noise": noise})
+def _noise(s: Symbols) -> Any:
+    """The mean square of the noises of a cohort's mean where every draw is a separate run: P Q of them over P^2."""
+    return s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2 / s.P
 
 
-def _two_squares(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("two squares")
+def _two_squares(s: Formula) -> Proof:
     """(17)'s sides differ by (a - b)^2, with the cohort's mean a of the updates without noise and b of the noises.
 
     The mean square of b is that of P Q uncorrelated noises over P^2 where every draw is a separate run."""
     a, b = sp.symbols("a b", real=True)
-    s = symbols_of(statement)
-    left, right = zhang.sides_with(statement, cohort_common=(a + b) ** 2, cohort_local=a**2)
+    slack = of(s.statement, cohort_common=(a + b) ** 2, cohort_local=a**2).slack
     of_noises = s.eta_l**2 * s.alpha**2 * (s.P * s.Q) * s.sigma_l**2 / s.P**2
-    slack = sp.expand(right - left) - 2 * of_noises + 2 * b**2
-    return equal(sp.expand(slack), sp.expand((a - b) ** 2), "the slack of (17) against a square")
+    return slack - 2 * of_noises + 2 * b**2, (a - b) ** 2, "the slack of (17) against a square"
 
 
-def _sharpened_sides(s: Symbols) -> Sides:
-    noise = sp.Rational(8, 7) / s.P * s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2
-    return Sides(lhs={"cohort": s.cohort_common}, rhs={"gradients": s.cohort_local, "noise": noise})
-
-
-def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("products of gradients and noises")
+def _products(s: Formula) -> Proof:
     """With the cohort's mean a of the updates without noise and b of the noises, E||a + b||^2 = E||a||^2 + E||b||^2 +
     2 E<a, b>, where E||b||^2 is at most V = eta^2 alpha^2 Q sigma_l^2/P.
 
@@ -70,34 +53,22 @@ def _products(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     """
     h, Q, x, m = sp.symbols("h Q x m", positive=True)
     added = ((1 + h) ** Q - 1) / h - Q
-    first = equal(added.subs(Q, 1), 0, "the sum for Q = 1")
     # With Q + 1 in place of Q the pairs with q = Q come in: the sum over p of h (1 + h)^(Q-p-1) is (1 + h)^Q - 1.
-    more = equal(
-        sp.expand(added.subs(Q, Q + 1) - added), sp.expand((1 + h) ** Q - 1), "the contribution of one more step"
-    )
-    series = equal(sp.summation(x**m / sp.factorial(m + 1), (m, 1, sp.oo)), (sp.exp(x) - 1) / x - 1, "the series in x")
+    more = sp.expand(added.subs(Q, Q + 1) - added), sp.expand((1 + h) ** Q - 1), "the contribution of one more step"
+    series = sp.summation(x**m / sp.factorial(m + 1), (m, 1, sp.oo)), (sp.exp(x) - 1) / x - 1, "the series in x"
+    found = [equal(*step) for step in ((added.subs(Q, 1), 0, "the sum for Q = 1"), more, series)]
     most = 2 * ((sp.exp(x) - 1) / x - 1).subs(x, 1 / sp.sqrt(60))
-    s = symbols_of(statement)
     V = s.eta_l**2 * s.alpha**2 * s.Q * s.sigma_l**2 / s.P
-    allowed = sp.simplify(total(statement).subs(s.cohort_local, 0) / V - 1)
-    enough = bool(most < allowed)
+    allowed = sp.simplify(of(s.statement, cohort_local=0).rhs / V - 1)
     return Outcome(
-        True if first.true and more.true and series.true and enough else None,
-        f"{first.reason}; {more.reason}; {series.reason}; 2 E<a, b> is at most {sp.N(most, 5)} <= {allowed} of the "
-        "noise",
+        True if all(one.true for one in found) and bool(most < allowed) else None,
+        f"{'; '.join(one.reason for one in found)}; 2 E<a, b> is at most {sp.N(most, 5)} <= {allowed} of the noise",
     )
 
 
-def _eq18_sides(s: Symbols) -> Sides:
-    P, N = s.P, s.N
-    return Sides(
-        lhs={"cohort": s.cohort_local},
-        rhs={"draws": s.local_squares / (P * N), "pairs": P * (P - 1) * s.local_square / P**2},
-    )
-
-
-def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+def _slack(sampling: str, name: str, expected: str = "holds") -> Check:
+    @algebra(name, expected=expected)
+    def slack(s: Formula) -> Proof:
         """The slack of (18), right side less left side, never negative.
 
         Let S be the mean of the clients' mean squares. Let m be the square of the mean of their means and v the mean of
@@ -108,95 +79,52 @@ def _slack(sampling: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
         (P, M), (S, m, v) = sp.symbols("P M", integer=True, positive=True), sp.symbols("S m v", positive=True)
         N = 1 + M  # with one client no pair exists
         square = m + v / N  # E||(1/N) sum_i Delta_i||^2 of independent clients
-        means = S - v  # mean over the clients of their means' squares
-        # E||sum over different clients||^2 over the pairs i != j, whose runs are independent: sum of <means>.
-        pairs = N**2 * m - N * means
-        draws = {
+        # E||sum over different clients||^2 over the pairs i != j, whose runs are independent: sum of <means>. S - v is
+        # the mean over the clients of their means' squares.
+        pairs = N**2 * m - N * (S - v)
+        moment, short = {
             "without": (P * S + P * (P - 1) / (N * (N - 1)) * pairs, (P - 1) / (P * (N - 1)) * (S - square)),
             "anew": (P * S + P * (P - 1) * m, (P - 1) / P * v / N),
             "shared": (P * S + P * (P - 1) * square, sp.Integer(0)),
-        }
-        moment, short = draws[sampling]
-        left, right = zhang.sides_with(
-            statement, P=P, N=N, cohort_local=moment / P**2, local_squares=N * S, local_square=square
-        )
-        found = equal(right - left, short, f"the slack of (18), sampling {sampling}")
-        if statement.relation == "==" and short != 0 and found.true:
+        }[sampling]
+        right = of(s.statement, P=P, N=N, cohort_local=moment / P**2, local_squares=N * S, local_square=square)
+        found = equal(right.slack, short, f"the slack of (18), sampling {sampling}")
+        if s.statement.relation == "==" and short != 0 and found.true:
             return Outcome(False, f"sampling {sampling}: the right side of (18) is larger by {short}", found.notes)
         return found
 
-    return build
+    return slack
 
 
 EQ16: Statement = zhang.proof_step(
     "zhang2021.eq16",
-    "16",
-    symbols=zhang.symbols("first_spread", "second_spread", "cohort_common"),
+    symbols=zhang.symbols("first_spread second_spread cohort_common"),
     expectations=zhang.expected("cohort_clipped"),
-    sides=_eq16_sides,
-    checks=(
-        Check("algebra", "three squares", _three_squares),
-        *exact(),
-        *worst.step_checks(clipped=True),
-        *simulated.runs(simulated.CLIPPED),
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_clipped},
+        {"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
     ),
+    checks=battery(_three_squares, EXACT("all"), one.step_checks(clipped=True), SAMPLED("clipped")),
 )
-
-_FAIR = {"samplings": ["without", "anew"]}
 
 EQ17: Statement = zhang.proof_step(
     "zhang2021.eq17",
-    "17",
-    symbols=zhang.symbols("cohort_local", "P", "eta_l", "alpha", "Q", "sigma_l"),
+    symbols=zhang.symbols("cohort_local P eta_l alpha Q sigma_l"),
     expectations=zhang.expected("cohort_common"),
-    sides=_eq17_sides,
-    checks=(
-        Check("algebra", "two squares", _two_squares),
-        *exact(step=_FAIR),
-        *worst.step_checks(("without", "anew")),
-        *simulated.runs(simulated.NOISY),
-    ),
+    sides=lambda s: Sides({"cohort": s.cohort_common}, {"gradients": 2 * s.cohort_local, "noise": 2 * _noise(s)}),
+    checks=battery(_two_squares, EXACT("fair"), one.step_checks(("without", "anew")), SAMPLED("noisy")),
 )
-
-_NOISIEST = (
-    "one round in two dimensions, noise decides",
-    "four of eight clients in 200 dimensions, stochastic gradients",
-    "one of two clients, f of condition 20000",
-)
-"""Where the gradients contribute most, the bound is nearly an equality, which samples cannot decide."""
 
 EQ17_SHARPENED: Statement = replace(
     EQ17,
     id="zhang2021.eq17.sharpened",
-    source=Source(zhang.PAPER, zhang.PROOF, "17"),
     symbols=(*EQ17.symbols, *zhang.symbols("L")),
     hypotheses=(zhang.LOCAL_STEP,),
-    sides=_sharpened_sides,
-    checks=(
-        Check("algebra", "products of gradients and noises", _products),
-        *exact(samplings=["without", "anew"]),
-        *edges(),
-        *worst.step_checks(("without", "anew")),
-        *simulated.runs({name: simulated.NOISY[name] for name in _NOISIEST}),
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_common}, {"gradients": s.cohort_local, "noise": sp.Rational(8, 7) * _noise(s)}
     ),
+    checks=battery(_products, EXACT("fair inside"), one.step_checks(("without", "anew")), SAMPLED("noisiest")),
 )
-
-_OPPOSITE = {"q": ["1", "1"], "m": ["-1", "1"], "x": ["0"], "Q": 1, "P": 2, "eta_l": "1/10", "sampling": "without"}
-"""Everyone takes part, and the updates cancel."""
-_TWICE = {
-    "q": ["1", "1"],
-    "m": ["0", "0"],
-    "x": ["0"],
-    "Q": 2,
-    "P": 2,
-    "eta_l": "1/20",
-    "noise": "1",
-    "sampling": "anew",
-}
-"""Identical clients with independent noise in every run."""
-_SAMPLINGS = ("without", "anew", "shared")
-_EVERYONE = "everyone takes part, opposite updates"
-_DRAWN = "two draws of two identical clients, a run for every draw"
 
 
 def _equality(direction: str, instance: Mapping[str, Any]) -> str:
@@ -208,51 +136,45 @@ def _equality(direction: str, instance: Mapping[str, Any]) -> str:
 
 EQ18: Statement = zhang.proof_step(
     "zhang2021.eq18",
-    "18",
-    symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
+    symbols=zhang.symbols("local_squares local_square P N"),
     expectations=zhang.expected("cohort_local"),
     relation="==",
-    sides=_eq18_sides,
-    checks=(
-        Check("algebra", "with replacement, one run for each client", _slack("shared")),
-        *exact(samplings=["shared"]),
-        *worst.step_checks(("shared",), _equality, ("<=", ">=")),
-        *simulated.runs(simulated.DRAWN),
+    sides=lambda s: Sides(
+        {"cohort": s.cohort_local}, {"draws": s.local_squares / (s.P * s.N), "pairs": (s.P - 1) / s.P * s.local_square}
+    ),
+    checks=battery(
+        _slack("shared", "with replacement, one run for each client"),
+        EXACT("shared"),
+        one.step_checks(("shared",), _equality, ("<=", ">=")),
+        SAMPLED("drawn"),
     ),
 )
 
-EQ18_SETS: Statement = zhang.proof_step(
-    "zhang2021.eq18.algorithm3",
-    "18",
-    symbols=EQ18.symbols,
-    expectations=EQ18.expectations,
-    relation="==",
-    sides=_eq18_sides,
-    checks=(
-        Check("algebra", "without replacement", _slack("without"), {}, "violated"),
-        Check("algebra", "with replacement, a run for every draw", _slack("anew"), {}, "violated"),
-        Check("exact", _EVERYONE, rounds, _OPPOSITE, "violated"),
-        Check("exact", _DRAWN, rounds, _TWICE, "violated"),
-        *worst.step_checks(("without", "anew"), _equality, ("<=", ">=")),
-        *simulated.runs(simulated.SAMPLED, expected="violated"),
-    ),
+EQ18_SETS: Statement = replace(
+    EQ18,
     expected="violated",
+    id="zhang2021.eq18.algorithm3",
+    checks=battery(
+        _slack("without", "without replacement", "violated"),
+        _slack("anew", "with replacement, a run for every draw", "violated"),
+        EXACT(violated="draws"),
+        one.step_checks(("without", "anew"), _equality, ("<=", ">=")),
+        SAMPLED(violated="sampled"),
+    ),
     reading_of="zhang2021.eq18",
 )
 
-EQ18_REPAIRED: Statement = zhang.proof_step(
-    "zhang2021.eq18.repaired",
-    "18",
-    symbols=zhang.symbols("local_squares", "local_square", "P", "N"),
-    expectations=zhang.expected("cohort_local"),
-    sides=_eq18_sides,
-    checks=(
-        *(Check("algebra", f"slack, {how}", _slack(how)) for how in _SAMPLINGS),
-        Check("exact", _EVERYONE, rounds, _OPPOSITE),
-        Check("exact", _DRAWN, rounds, _TWICE),
-        *exact(),
-        *worst.step_checks(_SAMPLINGS),
-        *simulated.runs(simulated.SAMPLED),
+_SAMPLINGS = ("without", "anew", "shared")
+
+EQ18_REPAIRED: Statement = replace(
+    EQ18,
+    id="zhang2021.eq18.repaired",
+    relation="<=",
+    checks=battery(
+        [_slack(sampling, f"slack, {sampling}") for sampling in _SAMPLINGS],
+        EXACT("draws all"),
+        one.step_checks(_SAMPLINGS),
+        SAMPLED("sampled"),
     ),
 )
 

@@ -4,12 +4,12 @@ quantity."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Source, Statement
+from dpfl_theory.core import Case, Check, Statement, battery
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 Cell = tuple[str | None, int | None]
@@ -41,30 +41,30 @@ def one_step(eta: Fraction) -> Fraction:
     return max(Fraction(0), min(Fraction(1, 2), (6 * eta - 1) / (5 * eta)))
 
 
+def _attracting(clipping: str, step: Fraction, Q: float, c: Fraction | None) -> Fraction:
+    """The one stationary point, which attracts."""
+    from dpfl_theory.problems.scalar import equation_8
+
+    (found,) = equation_8().stationary(clipping, step=step, steps=Q, threshold=c)
+    if found.point is None or found.stability != "attracting":
+        raise ValueError(f"the stationary point at eta_l = {step}, Q = {Q} does not attract")
+    return found.point
+
+
 def entry_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
     """The stationary point of one entry at each local step, compared with the table's.
 
     instance: clipping, ``gradient`` or ``difference``; c and Q, None for infinity; eta_l, local steps. With Q = inf the
     local steps end at the clients' minimisers, whatever the step. The point must be unique and attract.
     """
-    from dpfl_theory.problems.scalar import equation_8
-
-    clients, c, Q = equation_8(), instance["c"], instance["Q"]
-    cases = []
-    for text in instance["eta_l"]:
-        step = Fraction(text)
+    c, Q, cases = instance["c"], instance["Q"], []
+    clipping, threshold = ("none", None) if c is None else (instance["clipping"], Fraction(c))
+    for step in map(Fraction, instance["eta_l"]):
         if step >= STABLE_BELOW:
             raise ValueError(f"the unclipped method is not stable at eta_l = {step}")
-        (found,) = clients.stationary(
-            "none" if c is None else instance["clipping"],
-            step=step,
-            steps=math.inf if Q is None else Q,
-            threshold=None if c is None else Fraction(c),
-        )
-        if found.point is None or found.stability != "attracting":
-            raise ValueError(f"the stationary point at eta_l = {step} does not attract")
+        point = _attracting(clipping, step, math.inf if Q is None else Q, threshold)
         values = {"c": "inf" if c is None else c, "Q": "inf" if Q is None else Q, "eta_l": step}
-        cases.append(Case(values, found.point, table[c, Q]))
+        cases.append(Case(values, point, table[c, Q]))
     return cases
 
 
@@ -73,15 +73,10 @@ def longer_cases(
 ) -> list[Case]:
     """c = 1, Q = 1, updates clipped, at steps with which the unclipped method is not stable: the one stationary point,
     which attracts, against point(eta_l)."""
-    from dpfl_theory.problems.scalar import equation_8
-
-    cases = []
-    for step in map(Fraction, instance["eta_l"]):
-        (found,) = equation_8().stationary("difference", step=step, steps=1, threshold=1)
-        if found.point is None or found.stability != "attracting":
-            raise ValueError(f"the stationary point at eta_l = {step} does not attract")
-        cases.append(Case({"c": "1", "Q": 1, "eta_l": step}, found.point, point(step)))
-    return cases
+    return [
+        Case({"c": "1", "Q": 1, "eta_l": step}, _attracting("difference", step, 1, Fraction(1)), point(step))
+        for step in map(Fraction, instance["eta_l"])
+    ]
 
 
 def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, Fraction] = PRINTED) -> list[Case]:
@@ -104,82 +99,60 @@ def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell
     return [Case({"Q": Q, "eta_l": step, "from x": instance["x"]}, round(total / 3, 6), round(table["1", None], 6))]
 
 
+def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+    """c = 1 as Section 2.1 has it: for Q = 1 an update is the mini-batch's gradient, which is clipped to 1, and for Q =
+    inf the update is clipped to 1. The stationary points at each step, against the table's."""
+    return [
+        Case({"Q": str(Q), "eta_l": step}, _attracting(clipping, step, Q, Fraction(1)), PRINTED["1", column])
+        for Q, clipping, column in ((1, "gradient", 1), (math.inf, "difference", None))
+        for step in map(Fraction, instance["eta_l"][str(Q)])
+    ]
+
+
 _STEPS = ["1/1000", "1/50", "1/20", "1/10", "1/7"]
 
 
-def _checks(
-    clipping: str, table: Mapping[Cell, Fraction], columns: tuple[int | None, ...] | None = None
-) -> tuple[Check, ...]:
-    """A check of each entry, or of those of these columns."""
-    found = []
-    for c, Q in PRINTED:
-        if columns is not None and Q not in columns:
-            continue
-        what = "no clipping" if c is None else f"c = {c}"
-        steps = _STEPS if Q == 1 else ["1/50"]
+def _entries(
+    clipping: str, table: Mapping[Cell, Fraction], columns: tuple[int | None, ...] = (1, None)
+) -> Iterator[Check]:
+    """A check of each entry of these columns."""
+    for c, Q in (cell for cell in PRINTED if cell[1] in columns):
         truth = (GRADIENTS if clipping == "gradient" else UPDATES)[c, Q]
-        found.append(
-            Check(
-                "exact",
-                f"{what}, Q = {'inf' if Q is None else Q}",
-                partial(entry_cases, table=table),
-                {"clipping": clipping, "c": c, "Q": Q, "eta_l": steps},
-                "holds" if table[c, Q] == truth else "violated",
-            )
+        yield Check(
+            "exact",
+            f"{'no clipping' if c is None else f'c = {c}'}, Q = {'inf' if Q is None else Q}",
+            partial(entry_cases, table=table),
+            {"clipping": clipping, "c": c, "Q": Q, "eta_l": _STEPS if Q == 1 else ["1/50"]},
+            "holds" if table[c, Q] == truth else "violated",
         )
-    return tuple(found)
 
 
-_UPDATES = ", with Algorithm 2"
+def _endless(table: Mapping[Cell, Fraction], expected: str) -> Check:
+    instance = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
+    return Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=table), instance, expected)
 
 
 def _table(id_: str, where: str = "", provenance: str = "read", **more: Any) -> Statement:
-    source = Source(zhang.PAPER, f"Table 1, Section 2.1{where} ({zhang.VERSION})", provenance=provenance)
+    source = zhang.source(f"Table 1, Section 2.1{where}", provenance=provenance)
     return Statement(id=id_, kind="table", source=source, relation="==", **more)
 
 
-_LONGER = {"eta_l": ["2/7", "1/2", "1", "29/20"]}
-_ENDLESS = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
-
 GRADIENT: Statement = _table(
     "zhang2021.table1",
-    checks=(
-        *_checks("gradient", PRINTED),
-        Check("exact", "c = 1, Q = 1000 steps of 1/50", endless_cases, _ENDLESS, "violated"),
-    ),
+    checks=battery(_entries("gradient", PRINTED), _endless(PRINTED, "violated")),
     expected="violated",
 )
 
 GRADIENT_REPAIRED: Statement = _table(
-    "zhang2021.table1.repaired",
-    checks=(
-        *_checks("gradient", GRADIENTS),
-        Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=GRADIENTS), _ENDLESS),
-    ),
+    "zhang2021.table1.repaired", checks=battery(_entries("gradient", GRADIENTS), _endless(GRADIENTS, "holds"))
 )
-
-
-def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """c = 1 as Section 2.1 has it: for Q = 1 an update is the mini-batch's gradient, which is clipped to 1, and for Q =
-    inf the update is clipped to 1. The stationary points at each step, against the table's."""
-    from dpfl_theory.problems.scalar import equation_8
-
-    cases = []
-    for Q, clipping in ((1, "gradient"), (math.inf, "difference")):
-        for step in map(Fraction, instance["eta_l"][str(Q)]):
-            (found,) = equation_8().stationary(clipping, step=step, steps=Q, threshold=1)
-            if found.point is None or found.stability != "attracting":
-                raise ValueError(f"the stationary point at eta_l = {step}, Q = {Q} does not attract")
-            cases.append(Case({"Q": str(Q), "eta_l": step}, found.point, PRINTED["1", 1 if Q == 1 else None]))
-    return cases
-
 
 UPDATE: Statement = _table(
     "zhang2021.table1.update-clipping",
     where=", with Section 2.1",
-    checks=(
-        *_checks("gradient", PRINTED, (1,)),
-        *_checks("difference", PRINTED, (None,)),
+    checks=battery(
+        _entries("gradient", PRINTED, (1,)),
+        _entries("difference", PRINTED, (None,)),
         Check(
             "exact",
             "c = 1, at every step that was tried",
@@ -192,15 +165,15 @@ UPDATE: Statement = _table(
 
 ONE_THRESHOLD: Statement = _table(
     "zhang2021.table1.one-threshold",
-    where=_UPDATES,
+    where=", with Algorithm 2",
     provenance="derived",
-    checks=(
-        *_checks("difference", UPDATES),
+    checks=battery(
+        _entries("difference", UPDATES),
         Check(
             "exact",
             "c = 1, Q = 1, steps below 6/41, and from 1/6 to 3/2",
             longer_cases,
-            {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", *_LONGER["eta_l"]]},
+            {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", "2/7", "1/2", "1", "29/20"]},
         ),
     ),
     reading_of="zhang2021.table1",

@@ -1,169 +1,215 @@
-"""zhang2021 Theorem 3.1: convergence of DP-FedAvg, as printed and repaired."""
+"""zhang2021 Theorem 3.1: convergence of DP-FedAvg, as printed, repaired, and with the smaller constants and the longer
+steps that (15), sharpened, allows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from dataclasses import astuple, replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, checks
-from dpfl_theory.core.formula import sides_of, symbols_of, total
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.symbolic import all_equal, equal
-from dpfl_theory.statements.zhang2021 import _instances as instances
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import eq22
-from dpfl_theory.statements.zhang2021._instances import step_edges
-from dpfl_theory.statements.zhang2021._runs import at_rest, long_run, runs, tree
-from dpfl_theory.statements.zhang2021._symbols import hypotheses, printed_limits, repaired_limits
+from dpfl_theory.statements.zhang2021 import eq15, eq19, eq20_to_eq22
+from dpfl_theory.statements.zhang2021._runs import TREE, at_rest, long_run, runs
+from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, sharpened_limits
 
-__all__ = ["READINGS", "REPAIRED", "THEOREM", "clipping", "shared"]
-
-_WHERE = f"Theorem 3.1, Section 3.1 ({zhang.VERSION})"
-_SYMBOLS = zhang.symbols(
-    "gap", "eta_g", "eta_l", "Q", "T", "L", "sigma_l", "sigma_g", "P", "N", "d", "noise_variance", "G"
-)
-_EXPECTATIONS = zhang.expected("E_aligned", "gamma_1", "gamma_2", "E_deviation", "E_square_deviation")
+LONG, REST = TREE.by(long_run), TREE.by(at_rest)
 
 
-def clipping(s: Symbols, over: str) -> dict[str, Any]:
-    """over: the divisor of the square deviations, P as printed or N."""
-    return {
-        "clipping bias": 4 * s.G**2 * s.E_deviation,
-        "clipping spread": 6 * s.eta_g * s.eta_l * s.L * s.Q * s.G**2 * s.N / s[over] * s.E_square_deviation,
-    }
-
-
-def shared(s: Symbols) -> dict[str, Any]:
-    return {
-        "initialisation": 4 * s.gap / (s.eta_g * s.eta_l * s.Q * s.T),
-        "privacy": 2 * s.eta_g * s.L * s.d * s.noise_variance / (s.eta_l * s.P * s.Q),
-    }
-
-
-def _sides(s: Symbols) -> Sides:
-    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    variances = s.sigma_l**2 + 6 * Q * s.sigma_g**2
+def _sides(s: Symbols, terms: dict[str, Any], over: str = "N") -> Sides:
+    """terms: of the drift and of the sampling; over: the divisor of the square deviations, P as printed or N."""
+    clipped = s.eta_g * s.eta_l * s.L * s.Q * s.G**2 * s.N / s[over]
     return Sides(
         lhs={"gradients": s.E_aligned},
         rhs={
-            **shared(s),
-            "drift": sp.Rational(25, 2) * eta**2 * L * Q * variances * s.gamma_1,
-            "stochastic gradients": 6 * eta_g * eta * L * s.sigma_l**2 / P * s.gamma_2,
-            **clipping(s, "P"),
+            "initialisation": 4 * s.gap / (s.eta_g * s.eta_l * s.Q * s.T),
+            "privacy": 2 * s.eta_g * s.L * s.d * s.noise_variance / (s.eta_l * s.P * s.Q),
+            **terms,
+            "clipping bias": 4 * s.G**2 * s.E_deviation,
+            "clipping spread": 6 * clipped * s.E_square_deviation,
         },
     )
 
 
-def _repaired_sides(s: Symbols) -> Sides:
-    L, Q, P, eta, eta_g = (s[name] for name in ("L", "Q", "P", "eta_l", "eta_g"))
-    return Sides(
-        lhs={"gradients": s.E_aligned},
-        rhs={
-            **shared(s),
-            "drift": 10 * eta**2 * L**2 * Q * (s.sigma_l**2 + 6 * Q * s.sigma_g**2) * s.gamma_1,
-            "sampling": eta_g * eta * L / P * (13 * s.sigma_l**2 + 54 * Q * s.sigma_g**2) * s.gamma_2,
-            **clipping(s, "N"),
-        },
-    )
+def _printed_sides(s: Symbols) -> Sides:
+    variances = s.sigma_l**2 + 6 * s.Q * s.sigma_g**2
+    terms = {
+        "drift": sp.Rational(25, 2) * s.eta_l**2 * s.L * s.Q * variances * s.gamma_1,
+        "stochastic gradients": 6 * s.eta_g * s.eta_l * s.L * s.sigma_l**2 / s.P * s.gamma_2,
+    }
+    return _sides(s, terms, "P")
 
 
-def _last_step(previous: Statement, over: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        """(22) with E f(x_{T+1}) >= f* and its biases and spreads at the bounds that ||g|| <= G gives.
-
-        ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations, and Jensen's
-        inequality the spreads by (eta_l Q G)^2 times the mean squares over the clients.
-        """
-        s, of = symbols_of(statement), symbols_of(previous)
-        step = s.eta_l * s.Q
-        spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
-        right = total(previous).subs(
-            {
-                of.f_now - of.E_next: s.gap,
-                of.second_bias: step * s.G**2 * s.E_deviation - of.first_bias,
-                of.second_spread: spread - of.first_spread,
-            }
-        )
-        return equal(sp.expand(right), sp.expand(total(statement)), "(22) at these bounds against the theorem")
-
-    return build
+def _sharpened_sides(s: Symbols) -> Sides:
+    noise, apart = s.sigma_l**2, s.Q * s.sigma_g**2
+    sampling = sp.Rational(64, 5) * noise + sp.Rational(93, 5) * apart
+    terms = {
+        "drift": s.eta_l**2 * s.L**2 * s.Q * (sp.Rational(8, 3) * noise + 2 * apart) * s.gamma_1,
+        "sampling": s.eta_g * s.eta_l * s.L / s.P * sampling * s.gamma_2,
+    }
+    return _sides(s, terms)
 
 
-def _steps_of_section(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+def _bounds(s: Formula, of_proof: Any, over: str = "N") -> dict[Any, Any]:
+    """The biases and spreads of the proof, at their bounds.
+
+    ||grad f|| <= G and ||update|| <= eta_l Q G bound the biases by eta_l Q G^2 times the deviations. Jensen's
+    inequality bounds the spreads by (eta_l Q G)^2 times the mean squares over the clients.
+    """
+    step = s.eta_l * s.Q
+    spread = (step * s.G) ** 2 * s.E_square_deviation * s.N / s[over]
+    return {
+        of_proof.second_bias: step * s.G**2 * s.E_deviation - of_proof.first_bias,
+        of_proof.second_spread: spread - of_proof.first_spread,
+    }
+
+
+def _last_step(previous: Statement, over: str, expected: str = "holds") -> Check:
+    @algebra("follows from (22)", expected=expected)
+    def bounded(s: Formula) -> Proof:
+        """(22) with E f(x_{T+1}) >= f* and its biases and spreads at the bounds that ||g|| <= G gives."""
+        summed = of(previous)
+        right = summed.rhs.subs({summed.f_now - summed.E_next: s.gap, **_bounds(s, summed, over)})
+        return sp.expand(right), sp.expand(s.rhs), "(22) at these bounds against the theorem"
+
+    return bounded
+
+
+@algebra("rate with the steps of Section 3.1")
+def _steps_of_section(s: Formula) -> Proof:
     """eta_g = sqrt(QP), eta_l = 1/(sqrt(T) Q L) in the standard terms, sigma_l = 0: the rate that Section 3.1 states.
 
     The term of the sampling, which the printed bound lacks, is 54 sqrt(Q/(PT)) sigma_g^2, larger by Q than 1/sqrt(PQT).
     """
-    s = symbols_of(statement)
-    steps = {s.eta_g: sp.sqrt(s.Q * s.P), s.eta_l: 1 / (sp.sqrt(s.T) * s.Q * s.L)}
-    terms = sides_of(statement).rhs
-    return all_equal(
+    steps = {s.eta_g: sp.sqrt(s.Q * s.P), s.eta_l: 1 / (sp.sqrt(s.T) * s.Q * s.L), s.sigma_l: 0}
+    terms, rate = sides_of(s.statement).rhs, 54 * sp.sqrt(s.Q / (s.P * s.T)) * s.sigma_g**2 * s.gamma_2
+    start = 4 * s.gap * s.L / sp.sqrt(s.P * s.Q * s.T)
+    return [
+        (terms["initialisation"].subs(steps), start, "the initialisation with the steps of Section 3.1"),
+        (terms["sampling"].subs(steps), rate, "the sampling's term with the steps of Section 3.1"),
+    ]
+
+
+@algebra("one round, from (13) to (18)")
+def _one_round(own: Formula) -> Proof:
+    """(12) with (13), (14), (15) sharpened, (16), (17), (18) and the squares of (19), sharpened, times
+    4/(eta_g eta_l Q): at the limits of the steps no symbol has a larger coefficient than in one round of the theorem.
+
+    Let u = (eta_l Q L)^2 and v = L eta_g eta_l Q/P. The coefficients of the gradient and of the variances only fall as
+    u, v and alpha <= 1 grow. That of the local updates only falls as eta_g and alpha grow; so they are evaluated at the
+    limits.
+    """
+    s, limits = symbols_of(eq20_to_eq22.EQ20_REPAIRED), sharpened_limits
+    L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
+    round_ = eq20_to_eq22.assembled(of(eq15.SHARPENED).rhs, eq19.sharpened_squares(s))
+    bounds = {**_bounds(own, s), s.f_now: own.gap + s.E_next}
+    left = sp.expand((4 / (eta_g * eta * Q) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
+    rest = slack = sp.expand(of(own.statement, T=1, gamma_1=alpha, gamma_2=alpha**2).rhs - left)
+    u, v = sp.symbols("u v", positive=True)
+    at_limit = {u: sp.Rational(1, limits.local), v: sp.Rational(1, limits.product), alpha: 1}
+    here = {u: (eta * Q * L) ** 2, v: L * eta_g * eta * Q / P}
+    # P > 1; with P = 1 nothing is subtracted
+    longest = {eta_g: P / (limits.pairs * Q * L * (P - 1) * eta), alpha: 1}
+    least = {}
+    for name, power, want, at in (
+        ("square", s.square, alpha * (1 - 2 * u - 12 * alpha * v * (sp.Rational(3, 2) + 3 * u)), at_limit),
+        ("sigma_g", s.sigma_g**2, 12 * alpha**2 * v * (sp.Rational(1, 20) - 3 * u), at_limit),
+        ("sigma_l", s.sigma_l**2, 12 * alpha**2 * v / Q * (sp.Rational(1, 15) - 4 * u), at_limit),
         (
-            terms["initialisation"].subs(steps),
-            4 * s.gap * s.L / sp.sqrt(s.P * s.Q * s.T),
-            "the initialisation with the steps of Section 3.1",
+            "local_square",
+            s.local_square,
+            2 / (alpha * eta**2 * Q**2) - 12 * L * eta_g * (P - 1) / (P * eta * Q),
+            longest,
         ),
-        (
-            terms["sampling"].subs(steps).subs(s.sigma_l, 0),
-            54 * sp.sqrt(s.Q / (s.P * s.T)) * s.sigma_g**2 * s.gamma_2,
-            "the sampling's term with the steps of Section 3.1",
-        ),
+    ):
+        coefficient = slack.coeff(power)
+        rest -= coefficient * power
+        found = equal(sp.expand(coefficient), sp.expand(want.subs(here)), f"the slack's coefficient of {name}")
+        if not found.true:
+            return found
+        least[name] = sp.simplify(want.subs(at))
+    if sp.expand(rest) != 0:
+        return Outcome(False, f"terms are left over: {sp.expand(rest)}")
+    signs = {name: bool(value.is_nonnegative) for name, value in least.items()}
+    return Outcome(all(signs.values()), f"at the steps' limits the slack has the coefficients {least}: {signs}")
+
+
+@algebra("smaller than the repaired bound")
+def _smaller(s: Formula) -> Proof:
+    """Every constant is at most that of the repaired theorem, and every step that the repaired theorem allows is
+    allowed."""
+    gain = sp.expand(of(REPAIRED).rhs - s.rhs)
+    factors = [term.as_coeff_Mul()[0] for term in sp.Add.make_args(gain)]
+    own, old = astuple(sharpened_limits)[:3], astuple(repaired_limits)[:3]
+    longer = all(a <= b for a, b in zip(own, old, strict=True)) and own[:2] < old[:2]
+    return Outcome(
+        all(f > 0 for f in factors) and longer,
+        f"the repaired bound is larger by terms with the constants {factors}; the steps' limits have the divisors "
+        f"{own} for {old}",
     )
 
-
-_NOTE = (
-    r"the sum over $t = 1$..T is read over the $T$ rounds' starting points $x^0, \dots, x^{T-1}$, as in its proof; "
-    r"$E_\text{deviation}$ joins the two terms of each bracket. $f$ is the mean of the $f_i$ (equation (1) prints "
-    r"their sum, the proof the mean); $\tilde\alpha_i$ is taken given $x^t$. The steps of Section 3.1 are printed "
-    r"$\eta_l = 1/\sqrt{TQL}$ in the available text, which is not a step size by its unit; read as $1/(\sqrt{T} Q "
-    r"L)$, like the limit $1/(\sqrt{60} QL)$, with which the rate $O(1/\sqrt{PQT} + 1/T)$ is that of the standard "
-    "terms. The verdict is the same for both"
-)
-
-
-READINGS = "without replacement, or with it where every draw is a separate local run; " + _NOTE
 
 THEOREM: Statement = Statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
-    source=Source(zhang.PAPER, _WHERE),
-    symbols=_SYMBOLS,
-    expectations=_EXPECTATIONS,
-    hypotheses=hypotheses(printed_limits),
-    sides=_sides,
+    source=zhang.source("Theorem 3.1, Section 3.1"),
+    symbols=zhang.symbols("gap eta_g eta_l Q T L sigma_l sigma_g P N d noise_variance G"),
+    expectations=zhang.expected("E_aligned gamma_1 gamma_2 E_deviation E_square_deviation"),
+    hypotheses=zhang.hypotheses(printed_limits),
+    sides=_printed_sides,
     homogeneous=False,
-    checks=(
-        Check("algebra", "follows from (22)", _last_step(eq22.EQ22, "P"), {}, "violated"),
-        *checks("exact", tree, {name: i for name, i in instances.BROKEN.items() if i["T"] > 1}, "violated"),
-        Check("exact", "one client, L = 200", tree, instances.UNSTABLE, "violated"),
-        *checks("exact", partial(long_run, below=True), instances.LONG, "violated"),
-        *checks("exact", tree, instances.EVERYBODY),
-        *step_edges(printed_limits, tree, **instances.ONE_ROUND),
-        *runs(printed_limits, instances.SIMULATED_BROKEN, "violated"),
+    checks=battery(
+        _last_step(eq20_to_eq22.EQ22, "P", "violated"),
+        TREE("everybody inside-printed", violated="broken-theorem"),
+        TREE.by(partial(long_run, below=True))(violated="long"),
+        runs(printed_limits)(violated="printed"),
     ),
     expected="violated",
     uses=("zhang2021.eq22",),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = replace(
+    THEOREM,
+    expected="holds",
     id="zhang2021.theorem3.1.repaired",
-    kind="theorem",
-    source=Source(zhang.PAPER, _WHERE),
-    symbols=_SYMBOLS,
-    expectations=_EXPECTATIONS,
-    hypotheses=hypotheses(repaired_limits),
-    sides=_repaired_sides,
-    checks=(
-        Check("algebra", "follows from (22)", _last_step(eq22.REPAIRED, "N")),
-        Check("algebra", "rate with the steps of Section 3.1", _steps_of_section),
-        *checks("exact", tree, instances.ALLOWED),
-        *checks("exact", long_run, instances.LONG),
-        *checks("exact", at_rest, instances.AT_REST),
-        *step_edges(repaired_limits, tree, **instances.ONE_ROUND),
-        *runs(repaired_limits, instances.SIMULATED),
+    hypotheses=zhang.hypotheses(repaired_limits),
+    sides=lambda s: _sides(s, eq20_to_eq22.repaired_terms(s)),
+    homogeneous=True,
+    checks=battery(
+        _last_step(eq20_to_eq22.EQ22_REPAIRED, "N"),
+        _steps_of_section,
+        TREE("allowed inside-repaired"),
+        LONG("long"),
+        REST("at-rest"),
+        runs(repaired_limits)("repaired"),
     ),
     uses=("zhang2021.eq22.repaired",),
 )
 
-STATEMENTS = (THEOREM, REPAIRED)
+SHARPENED: Statement = replace(
+    REPAIRED,
+    id="zhang2021.theorem3.1.repaired.sharpened",
+    hypotheses=zhang.hypotheses(sharpened_limits),
+    sides=_sharpened_sides,
+    checks=battery(
+        _one_round,
+        _smaller,
+        TREE("allowed longer inside-sharpened"),
+        LONG("long"),
+        REST("at-rest"),
+        one.round_checks(sharpened_limits, ("129/1000", "1/100")),
+        runs(sharpened_limits)("sharpened"),
+    ),
+    smoke=("identical clients, what is left of the start",),
+    uses=(
+        *("zhang2021.eq13", "zhang2021.eq14.repaired", "zhang2021.eq15.sharpened", "zhang2021.eq16"),
+        *("zhang2021.eq17", "zhang2021.eq18.repaired"),
+    ),
+)
+
+STATEMENTS = (THEOREM, REPAIRED, SHARPENED)
