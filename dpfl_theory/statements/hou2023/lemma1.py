@@ -11,16 +11,14 @@ from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
 
-PAPER = "hou2023"
 _SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
-    Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
-    Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
+    *hou.symbols("C", "p"),
     Symbol("T", "iterations", (0, 0), "integer", "T"),
-    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
-    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    *hou.symbols("epsilon", "delta"),
 )
 _CONSTANTS = (
     Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
@@ -118,7 +116,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
 LEMMA1: Statement = Statement(
     id="hou2023.lemma1",
     kind="lemma",
-    source=Source(PAPER, "Lemma 1, Section 2"),
+    source=Source(hou.PAPER, "Lemma 1, Section 2"),
     symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
         Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
@@ -151,7 +149,7 @@ LEMMA1: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="hou2023.lemma1.repaired",
     kind="lemma",
-    source=Source(PAPER, "Lemma 1, Section 2"),
+    source=Source(hou.PAPER, "Lemma 1, Section 2"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
     relation=">=",
