@@ -9,44 +9,38 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 
-__all__ = [
-    "ORDERS",
-    "best_three_steps",
-    "certified",
-    "implementation",
-    "repaired_epsilon",
-    "step_budget",
-    "three_steps",
-]
-
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
 
 
-def _named(point: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        "users": point["M"],
-        "records": point["R"],
-        "user_rate": point["l"],
-        "record_rate": point["s"],
-        "local_steps": point["K"],
-        "noise_multiplier": float(point["sigma_g"]),
-        "rounds": point["T"],
-    }
+_NAMES = {
+    "M": "users",
+    "R": "records",
+    "l": "user_rate",
+    "s": "record_rate",
+    "K": "local_steps",
+    "sigma_g": "noise_multiplier",
+    "T": "rounds",
+}
+
+
+def named(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The point's symbols under the names of `dpfl_theory.privacy`."""
+    return {name: float(point[k]) if k == "sigma_g" else point[k] for k, name in _NAMES.items() if k in point}
 
 
 def three_steps(point: Mapping[str, Any], view: Any = "third-party") -> float:
     """B.4's Steps 1 to 3 without approximation."""
     from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
-    return epsilon_theorem(**_named(point), delta=point["delta"], view=view).epsilon
+    return epsilon_theorem(**named(point), delta=point["delta"], view=view).epsilon
 
 
 def implementation(point: Mapping[str, Any]) -> float:
     """B.4's paragraph Implementation, which the experiments use."""
     from dpfl_theory.privacy.noble2022 import epsilon_recipe
 
-    return epsilon_recipe(**_named(point), delta=point["delta"]).epsilon
+    return epsilon_recipe(**named(point), delta=point["delta"]).epsilon
 
 
 def mechanism(name: str, point: Mapping[str, Any], view: str = "third-party") -> Any:
@@ -54,7 +48,7 @@ def mechanism(name: str, point: Mapping[str, Any], view: str = "third-party") ->
     from dpfl_theory.privacy.mechanisms import get
 
     described: Any = get(name)
-    return described(**_named(point), view=view)
+    return described(**named(point), view=view)
 
 
 def certified(name: str, point: Mapping[str, Any], view: str = "third-party") -> tuple[float, float]:
@@ -72,7 +66,7 @@ def best_three_steps(point: Mapping[str, Any], view: Any) -> tuple[float, float]
     """The order alpha and the share x of delta at which `three_steps` has its minimum."""
     from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
-    bound = epsilon_theorem(**_named(point), delta=point["delta"], view=view)
+    bound = epsilon_theorem(**named(point), delta=point["delta"], view=view)
     if bound.order is None or bound.x is None:
         raise ValueError(f"the three steps overflow at {dict(point)}")
     return float(bound.order), float(bound.x)

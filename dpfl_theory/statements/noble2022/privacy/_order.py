@@ -7,37 +7,21 @@ O. Larger u and v only weaken the statement, so that a ladder of pairs with u an
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbols, checks
-from dpfl_theory.core.check_inputs import ConstantClaim, Escape, Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core import Check, ConstantClaim, Hypothesis, PrivacyClaim, PrivacyPoint, Statement, Symbols, claim
+from dpfl_theory.core.check_inputs import Escape
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core.formula import total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
-
-__all__ = [
-    "ARGUMENT",
-    "HYPOTHESES",
-    "LADDER",
-    "ONE_ROUND",
-    "SURVIVES",
-    "at_order",
-    "edges",
-    "no_constants",
-    "order",
-    "prescription",
-    "sides",
-    "solved",
-]
 
 LADDER = {"u": [0.1, 1.0, 10.0, 100.0, 1000.0], "v": [1.0, 10.0, 100.0, 1000.0], "needed": [4, 16, 64]}
 """Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
@@ -46,15 +30,6 @@ _NAMES = ("u", "s", "l", "T", "K", "M", "epsilon", "delta")
 _ROUND = {"M": 2, "l": 0.5, "K": 1, "T": 1, "epsilon": 0.5, "sigma_g": 1.0}
 ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15, 1e-6), (70, 1e-30), (231, 1e-100))]
 """One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
-
-SURVIVES = {
-    f"noble2022.theorem4.2.{name}": (
-        r"Its inequality is about runs at $\sigma_g^*$, whatever privacy that noise gives: only the meaning of "
-        r"$\varepsilon$ there depends on it."
-    )
-    for name in ("fedavg", "scaffold")
-}
-"""The part of Theorem 4.1 that Theorem 4.2 uses."""
 
 
 ARGUMENT = (
@@ -65,20 +40,14 @@ ARGUMENT = (
 )
 
 
+def logarithms(s: Mapping[str, Any]) -> Any:
+    """log(2Tl/delta) log(2/delta)."""
+    return sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
+
+
 def order(s: Symbols) -> Any:
     """u s sqrt(l T K log(2Tl/delta) log(2/delta))/(epsilon sqrt(M)), as printed."""
-    logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
-    return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logs) / (s.epsilon * sp.sqrt(s.M))
-
-
-def sides(s: Symbols) -> Sides:
-    """sigma_g is at least the order."""
-    return Sides({"noise": s.sigma_g}, {"order": order(s)})
-
-
-def prescription(s: Symbols) -> Mapping[str, Any]:
-    """The order itself."""
-    return {"sigma_g": order(s)}
+    return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logarithms(s)) / (s.epsilon * sp.sqrt(s.M))
 
 
 @cache
@@ -91,22 +60,6 @@ def _least(formula: Any, values: Mapping[str, Any]) -> Any:
     """The least required sigma_g, with 65 digits."""
     with mpmath.workdps(65):
         return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _NAMES})
-
-
-def solved(view: str) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
-    """With u = 1 the first term of the printed epsilon-tilde is epsilon, or epsilon_s = epsilon sqrt(M/l)."""
-
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = symbols_of(statement)
-        logs = sp.log(2 * s.T * s.l / s.delta) * sp.log(2 / s.delta)
-        noise = total(statement).subs(s.u, 1)
-        if view == "third-party":
-            first = s.l * s.s * sp.sqrt(s.T * s.K * logs) / (noise * sp.sqrt(s.l * s.M))
-            return equal(first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon")
-        first, claimed = s.s * sp.sqrt(s.T * s.K * logs) / noise, s.epsilon * sp.sqrt(s.M / s.l)
-        return equal(first, claimed, "epsilon-tilde with log(2Tl/delta) at the printed sigma_g, and eps_s")
-
-    return build
 
 
 def at_order(
@@ -127,23 +80,19 @@ def at_order(
     sigma_g were larger by its inverse.
     """
 
-    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        def points() -> list[PrivacyPoint]:
-            found = []
-            for given in instance["points"]:
-                named = {"u": 1, "v": 1, **given}
-                share = float(named.pop("share", 1))
-                named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
-                claimed, delta = (float(x) for x in guarantee(named))
-                enlarged = float(named.pop("enlarged", 0))
-                limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
-                if enlarged:
-                    limits = (_of_the_last(named, delta, view, enlarged, limits[1]), limits[1])
-                    named["enlarged"] = enlarged
-                found.append(PrivacyPoint(named, claimed, *limits))
-            return found
-
-        return PrivacyClaim(f"epsilon of DP-FedAvg, {view}", points)
+    @claim(f"epsilon of DP-FedAvg, {view}")
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+        for given in instance["points"]:
+            named = {"u": 1, "v": 1, **given}
+            share = float(named.pop("share", 1))
+            named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
+            claimed, delta = (float(x) for x in guarantee(named))
+            enlarged = float(named.pop("enlarged", 0))
+            limits = formulas.certified("dp-fedavg-record", {**named, "delta": delta}, view)
+            if enlarged:
+                limits = (_of_the_last(named, delta, view, enlarged, limits[1]), limits[1])
+                named["enlarged"] = enlarged
+            yield PrivacyPoint(named, claimed, *limits)
 
     return build
 
@@ -161,22 +110,21 @@ def _of_the_last(instance: Mapping[str, Any], delta: float, view: str, enlarged:
 
 _EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}
 _WIDE = {"M": 10**6, "l": 1e-6, "K": 1, "T": 1, "R": 1000, "s": 1e-3, "epsilon": 0.5, "delta": 1e-7}
-_OUTSIDE = {
-    "the printed order": {**_EDGE, "share": 0.99},
-    "epsilon < 1": {**_EDGE, "epsilon": 1.01},
-    "s <= 1/u": {**_EDGE, "u": 64.5},
-    "sigma_g >= u s sqrt(K/log(2Tl/delta))": {**_WIDE, "sigma_g": 5.72e-4},
-}
-_INSIDE = {"epsilon < 1": {**_EDGE, "epsilon": 0.99}, "s <= 1/u": {**_EDGE, "u": 63.5}}
-"""Instances on both sides of the order form's hypotheses; those of no constants lie on the printed order itself."""
 
 
-def edges(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
-    """The checks of these instances."""
-    build = at_order(guarantee, view)
-    inside = {f"just inside {name}": {"points": [point]} for name, point in _INSIDE.items()}
-    outside = {f"just outside {name}": {"points": [point]} for name, point in _OUTSIDE.items()}
-    return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
+def both_sides(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
+    """Both sides of the order form's hypotheses; the instances of no constants lie on the printed order itself."""
+
+    def at(point: Mapping[str, Any] = _EDGE, **change: Any) -> dict[str, Any]:
+        return {"points": [{**point, **change}]}
+
+    outside = {
+        "the printed order": at(share=0.99),
+        "epsilon < 1": at(epsilon=1.01),
+        "s <= 1/u": at(u=64.5),
+        "sigma_g >= u s sqrt(K/log(2Tl/delta))": at(_WIDE, sigma_g=5.72e-4),
+    }
+    return edges(at_order(guarantee, view), {}, outside, {"epsilon < 1": at(epsilon=0.99), "s <= 1/u": at(u=63.5)})
 
 
 def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -238,31 +186,17 @@ def no_constants(
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
-        return ConstantClaim(
-            "u",
-            lambda: [_needed(statement, n) for n in instance["needed"]],
-            partial(escape, statement),
-            ladder,
-            ARGUMENT,
-        )
+        needed = lambda: [_needed(statement, n) for n in instance["needed"]]  # noqa: E731
+        return ConstantClaim("u", needed, partial(escape, statement), ladder, ARGUMENT)
 
     def _needed(statement: Statement, records: int) -> PrivacyPoint:
         """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of
         all MR records, drawn uniformly; the server sees whose it is."""
         from dpfl_theory.privacy import calibrate
-        from dpfl_theory.privacy.mechanisms import get
 
         named = instance_at(records)
-        described: Any = get("dp-fedavg-record")
-        run = described(
-            users=2,
-            records=records,
-            user_rate=0.5,
-            record_rate=1 / records,
-            local_steps=1,
-            rounds=2 * records,
-            view=view,
-        )
+        sizes = {"M": 2, "R": records, "l": 0.5, "s": 1 / records, "K": 1, "T": 2 * records}
+        run = formulas.mechanism("dp-fedavg-record", sizes, view)
         unit = float(_least(total(statement), {**named, "u": 1}))
         epsilon, delta = (float(x) for x in guarantee(named))
         low, high = (calibrate(run, epsilon=epsilon, delta=delta, limit=side) / unit for side in ("low", "high"))
