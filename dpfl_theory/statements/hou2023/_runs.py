@@ -19,7 +19,8 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, UnclippedScaffNew
 from dpfl_theory.core import Experiment, Statement, Values
-from dpfl_theory.core.inverse import completed
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -214,8 +215,9 @@ def experiment(_: Statement, instance: Mapping[str, Any], clipped: bool = False,
     chosen = {"eta": float(instance["step"]) / c.L_max, "p": p}
     values = experiments.measured(PRIVATE, problem, start, T, experiments.cohort_of(instance), chosen)
     values["v"] = float(instance["noise"]) / math.log(1 / delta)
-    values = completed((LEMMA1,), {name: value for name, value in values.items() if name != "noise_variance"})
-    sigma = 0.0 if silent else math.sqrt(values["noise_variance"])
+    del values["noise_variance"]  # Lemma 1 determines it
+    variance = float(evaluate(prescription_of(LEMMA1)["noise_variance"], values, LEMMA1.id))
+    sigma = 0.0 if silent else math.sqrt(variance)
     run = DPScaffNew(**chosen, C=1.0, sigma=sigma) if clipped else UnclippedScaffNew(**chosen, sigma=sigma)
     return experiments.experiment(run, problem, start, T, values, instance, random=p < 1.0 or sigma > 0.0)
 
