@@ -25,7 +25,7 @@ from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
-from dpfl_theory.statements.validate_checks import not_compared
+from dpfl_theory.statements.validate import not_compared
 
 __all__ = ["cannot", "checks_of", "run_one"]
 

@@ -12,7 +12,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.hou2023 import _symbols as hou
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks
 
 _SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
