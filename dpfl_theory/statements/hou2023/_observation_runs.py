@@ -16,6 +16,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
+from itertools import product
 from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
@@ -123,18 +124,15 @@ def duel(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return run(tau, T, rival=run(*against))
 
 
+Choice = tuple[int, int]
+"""tau and T."""
+
+
 def compared(
-    algorithm: str,
-    choice: tuple[int, int],
-    others: tuple[tuple[int, int], ...],
-    settings: Mapping[str, tuple[Any, Any]],
+    algorithm: str, choice: Choice, others: tuple[Choice, ...], settings: Mapping[str, tuple[float, float]]
 ) -> Iterator[Check]:
-    """One check for each (tau, T) in ``others`` and each of the settings, named: (C, unit)."""
-    for named, (C, unit) in settings.items():
-        for other in others:
-            yield Check(
-                "monte-carlo",
-                f"{algorithm}, {named}: (tau, T) = {choice} against {other}",
-                duel,
-                {"algorithm": algorithm, "choice": choice, "against": other, "C": C, "unit": unit, "replicates": 4096},
-            )
+    """One check for each of the others and each of the settings, named: (C, unit)."""
+    for (named, (C, unit)), other in product(settings.items(), others):
+        name = f"{algorithm}, {named}: (tau, T) = {choice} against {other}"
+        instance = {"algorithm": algorithm, "choice": choice, "against": other, "C": C, "unit": unit}
+        yield Check("monte-carlo", name, duel, {**instance, "replicates": 4096})

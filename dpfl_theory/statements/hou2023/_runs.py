@@ -165,7 +165,7 @@ def _constants(instance: Mapping[str, Any], curvatures: Numbers) -> tuple[Fracti
     return mu, L, Fraction(instance.get("ln(1/delta)", "1"))
 
 
-def moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def moments(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """E psi_T and its part of the control variates on quadratics, h_0 = 0; C = epsilon = 1, and v and delta are such
     that v ln(1/delta) is the ``noise``. Without h all optimal shifts are zero."""
     q, start = fractions(instance["q"]), fractions(instance["start"])
@@ -174,22 +174,18 @@ def moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     fixed = {"mu": mu, "L": L, "N": len(q), "d": len(start), "C": 1, "epsilon": 1, "delta": sp.exp(-sp.sympify(log))}
     steps, counts = ("1 1/2", "1 2 7") if "h" in instance else ("1", "1 5 20")
     usual = {"eta L": steps, "p": "1 1/2 1/5", "T": counts, "noise": "0 1/100 3"}
-    found = []
     for share, p, T, unit in combinations(instance, usual):
         eta, at = share / L, {"eta": share / L, "p": p, "T": int(T)}
         distance, shifts = expected_parts(q, start, h, eta, p, int(T), p * T * unit)
         psi = {"psi_0": psi_start(start, h, eta, p), "E_psi": distance + shifts, "E_shifts": shifts}
-        symbols = {**fixed, **at, **psi, "v": unit / log}
-        found.append(Values(symbols, {**at, "v C^2 ln(1/delta)/epsilon^2": unit}))
-    return found
+        yield Values({**fixed, **at, **psi, "v": unit / log}, {**at, "v C^2 ln(1/delta)/epsilon^2": unit})
 
 
-def iterations(_: Statement, instance: Mapping[str, Any], usual: Mapping[str, str]) -> list[Values]:
+def iterations(_: Statement, instance: Mapping[str, Any], usual: Mapping[str, str]) -> Iterator[Values]:
     """E psi_t and E psi_{t+1}, t = T - 1, and the mean squared message of that iteration on quadratics along one axis,
     from the clients' vectors a and control variates b."""
     q, a, b = (fractions(instance[k]) for k in ("q", "a", "b"))
     mu, L, log = _constants(instance, q)
-    found = []
     for share, p, T, variance in combinations(instance, usual):
         t, eta = max(int(T) - 1, 0), share / L
         now, then = (iterated(a, b, q, eta, p, count, variance) for count in (t, t + 1))
@@ -202,8 +198,7 @@ def iterations(_: Statement, instance: Mapping[str, Any], usual: Mapping[str, st
         }
         symbols |= {"eta": eta, "p": p, "mu": mu, "L": L, "N": len(q), "d": 1, "T": int(T)}
         symbols |= {"noise_variance": variance, "delta": sp.exp(-sp.sympify(log))}
-        found.append(Values(symbols, {"eta": eta, "p": p, "t": t, "sigma^2": variance}))
-    return found
+        yield Values(symbols, {"eta": eta, "p": p, "t": t, "sigma^2": variance})
 
 
 def experiment(_: Statement, instance: Mapping[str, Any], clipped: bool = False, silent: bool = False) -> Experiment:

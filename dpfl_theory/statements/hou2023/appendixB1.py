@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -37,14 +37,14 @@ def _projection(_: Formula) -> Proof:
     return after, A * h, "the mean of the next control variates against the mean of these"
 
 
-def clipped_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def clipped_run(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Algorithm 2 in rational numbers, clipped and with noise, on f_i(x) = q_i (x - c_i)^2/2: |sum_i h_t^{(i)}|/N."""
     q, c, h, eta, p, C, x_0 = (fractions(instance[k]) for k in ("q", "c", "h_0", "eta", "p", "C", "x_0"))
     if sum(h) != 0:
         raise ValueError(f"the first shifts add up to {sum(h)}, not to 0 as Algorithm 2 asks for")
     world = Quadratics(q, [a * b for a, b in zip(q, c)])
     world.restart([0 if coin else 1 for coin, _ in instance["rounds"]])
-    algorithm, found = DPScaffNew(eta=eta, p=p, C=C, sigma=1), []
+    algorithm = DPScaffNew(eta=eta, p=p, C=C, sigma=1)
     now: Iterate = Vector(x_0), ((Vector(x_0),) * len(q), tuple(map(Vector, h)))
     for t, (_coin, noise) in enumerate(instance["rounds"]):
         for i, e in enumerate(noise):
@@ -53,8 +53,7 @@ def clipped_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         controls = now[1][1]
         mean_shift = abs(world.substitute_known(average(controls)).known)
         shifts = tuple(world.substitute_known(shift).known for shift in controls)
-        found.append(Values({"mean_shift": mean_shift}, instance={"t": t + 1, "h": shifts}))
-    return found
+        yield Values({"mean_shift": mean_shift}, instance={"t": t + 1, "h": shifts})
 
 
 CLIPPED_RUN = {
@@ -94,17 +93,15 @@ def _pythagoras(s: Formula) -> Proof:
     return left, forms.rhs, "A^T A + (A - I)^T (A - I) against the identity"
 
 
-def _communication(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _communication(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One communication (coin 1) of the linear-Gaussian dynamics on quadratics, from unequal x_i and h_i."""
     q, a, b = (fractions(instance[k]) for k in ("q", "a", "b"))
-    found = []
     for eta, p, variance in fractions([["1/2", "1/3", "0"], ["1", "1", "2/7"]]):
         consensus, control = parts(iterated(a, b, q, eta, Fraction(1), 1, variance, gain=p / eta))
         moved = [(1 - eta * qi) * ai + eta * bi - eta / p * bi for qi, ai, bi in zip(q, a, b)]
         symbols = {"T_1": consensus, "T_2": (eta / p) ** 2 * control, "N": len(q), "d": 1}
         symbols |= {"y_t": sp.sqrt(sum(m * m for m in moved)), "noise_variance": variance}
-        found.append(Values(symbols, instance={"eta": eta, "p": p, "sigma^2": variance}))
-    return found
+        yield Values(symbols, instance={"eta": eta, "p": p, "sigma^2": variance})
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -14,20 +14,19 @@ from dpfl_theory.statements.hou2023._runs import FREE, MESSAGES, combinations, f
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 
-def second_messages(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def second_messages(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """C = 1, every client with the minimiser 0 and x_0 = 0, so that the first message is zero: the mean square of the
     second and of the last one, with Lemma 1's noise of variance v C^2 p T ln(1/delta)/epsilon^2; p = 1 except outside
     of the hypotheses."""
     q, d, T, name = fractions(instance["q"]), int(instance["d"]), int(instance.get("T", 2)), "v ln(1/delta)/epsilon^2"
-    still, found = [Fraction(0)] * len(q), []
+    still = [Fraction(0)] * len(q)
     for share, p, unit in combinations(instance, {"eta L": "1", "p": "1", name: ""}):
         eta = share / max(q)
         fixed = {"C": 1, "mu": min(q), "L": max(q), "eta": eta, "p": p, "T": T, "delta": Fraction(1, 2)}
         for earlier in sorted({1, T - 1}):
             sent = d * message(iterated(still, still, q, eta, p, earlier, T * unit), eta)
             at = {"N": len(q), "d": d, "eta": eta, "p": 1, "T": T, "after": earlier, name: unit}
-            found.append(Values({**fixed, "E_messages": sent}, at))
-    return found
+            yield Values({**fixed, "E_messages": sent}, at)
 
 
 @algebra("the square of a difference")

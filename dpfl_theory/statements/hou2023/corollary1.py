@@ -5,7 +5,7 @@ psi_0 is not a constant: it contains (eta^2/p^2) ||h_0 - h*||^2. The claim is th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -124,12 +124,9 @@ def _threshold(s: Formula) -> Proof:
 
 @algebra(
     "T* is below 1 at Section 3's epsilons",
-    part=_RANGE,
-    condition=25,
-    d=31,
-    v=4,
-    delta="1e-5",
-    epsilons=["3.3", "2", "1", "0.5"],
+    _RANGE,
+    "holds",
+    **{"condition": 25, "d": 31, "v": 4, "delta": "1e-5", "epsilons": ["3.3", "2", "1", "0.5"]},
 )
 def _section3(s: Formula, condition: int, d: int, v: int, delta: str, epsilons: list[str]) -> Proof:
     """T* at Section 3's budgets, each with this delta, and the least epsilon with T* >= 1, by the statement's own T*.
@@ -156,7 +153,7 @@ def _section3(s: Formula, condition: int, d: int, v: int, delta: str, epsilons: 
     )
 
 
-def against_others(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def against_others(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Every other choice on an instance, whose ``noise`` is N d v C^2 ln(1/delta)/epsilon^2."""
     L, mu, D2, H2, noise = (sp.Rational(instance[k]) for k in ("L", "mu", "D^2", "H^2", "noise"))
     log = sp.Rational(instance.get("ln(1/delta)", 2))
@@ -166,14 +163,10 @@ def against_others(statement: Statement, instance: Mapping[str, Any]) -> list[Va
     symbols["T"] = best = float(found) if found.is_Float else float("nan")
     shown = {"T*": f"{best:.4g}", **{k: instance[k] for k in ("L", "mu", "D^2", "H^2")}}
     shown["N d v C^2 ln(1/delta)/epsilon^2"] = instance["noise"]
-    others = [(Fraction(a) / Fraction(instance["L"]), Fraction(b), T) for a, b, T in instance["others"]]
-    return [
-        Values(
-            {**symbols, "eta_any": sp.sympify(eta), "p_any": sp.sympify(p), "T_any": T},
-            instance={"eta'": eta, "p'": p, "T'": T, **shown},
-        )
-        for eta, p, T in others
-    ]
+    for a, b, T in instance["others"]:
+        eta, p = Fraction(a) / Fraction(instance["L"]), Fraction(b)
+        other = {"eta_any": sp.sympify(eta), "p_any": sp.sympify(p), "T_any": T}
+        yield Values({**symbols, **other}, instance={"eta'": eta, "p'": p, "T'": T, **shown})
 
 
 AT_LEAST_ONE = Hypothesis(lambda s: s.T >= 1, r"$T^* \ge 1$, since Theorem 1 is about $T \ge 1$")

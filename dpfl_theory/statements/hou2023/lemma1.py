@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -20,12 +21,6 @@ _SYMBOLS = (
     Symbol("T", "iterations", (0, 0), "integer", "T"),
     *hou.symbols("epsilon", "delta"),
 )
-_CONSTANTS = (
-    Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
-    Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
-)
-
-
 ITERATIONS = Hypothesis(
     lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
     r"$T \ge 1$ iterations, each of which communicates with probability $p$ in (0, 1]",
@@ -37,17 +32,18 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return variance / (s["C"] ** 2 * s["T"])
 
 
-def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
-    """The same for p = 1, where the printed pT is T."""
-    return _squared(s, variance).subs(s["p"], 1)
-
-
 def _printed(s: Symbols) -> Any:
     return s.v * s.C**2 * s.p * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
 def _enough(s: Symbols) -> Any:
     return 4 * s.C**2 * s.T * sp.log(1 / s.delta) / s.epsilon**2
+
+
+def _at_least(variance: Callable[[Symbols], Any]) -> dict[str, Any]:
+    """The sides and the prescription of noise with at least this variance."""
+    sides = lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)})  # noqa: E731
+    return {"relation": ">=", "sides": sides, "prescription": lambda s: {"noise_variance": variance(s)}}
 
 
 def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
@@ -117,17 +113,20 @@ LEMMA1: Statement = Statement(
     id="hou2023.lemma1",
     kind="lemma",
     source=Source(hou.PAPER, "Lemma 1, Section 2"),
-    symbols=(*_SYMBOLS, *_CONSTANTS),
+    symbols=(
+        *_SYMBOLS,
+        Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
+        Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+    ),
     hypotheses=(
         Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
         ITERATIONS,
         noise.DELTA,
     ),
-    relation=">=",
-    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
-    prescription=lambda s: {"noise_variance": _printed(s)},
+    **_at_least(_printed),
     checks=(
-        noise.rounds_together(_squared_if_all),
+        # At p = 1, where the printed pT is T.
+        noise.rounds_together(lambda s, variance: _squared(s, variance).subs(s["p"], 1)),
         Check(
             "privacy",
             "no constants, every iteration communicates",
@@ -146,17 +145,15 @@ LEMMA1: Statement = Statement(
     expected="violated",
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = replace(
+    LEMMA1,
     id="hou2023.lemma1.repaired",
-    kind="lemma",
-    source=Source(hou.PAPER, "Lemma 1, Section 2"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
-    relation=">=",
-    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
-    prescription=lambda s: {"noise_variance": _enough(s)},
+    **_at_least(_enough),
     checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),
     smoke=("the smallest constant",),
+    expected="holds",
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

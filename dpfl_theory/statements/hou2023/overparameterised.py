@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
@@ -17,36 +17,34 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 
-def _stationary(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _stationary(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """E||h_t||^2 of N equal clients with f_i = x^2/2 from x* with h_0 = 0, eta = p = sigma^2 = 1: N - 1 for every t
     >= 1, while psi_0 = 0."""
-    n, one, found = int(instance["N"]), Fraction(1), []
+    n, one = int(instance["N"]), Fraction(1)
     still = [Fraction(0)] * n
     for t in instance["t"]:
         shifts = parts(iterated(still, still, [one] * n, one, one, t, one))[1]
         symbols = {"E_shifts": shifts, "psi_0": 0, "T": t, **dict.fromkeys(("eta", "p", "mu", "L"), one)}
-        found.append(Values(symbols, instance={"t": t}))
-    return found
+        yield Values(symbols, instance={"t": t})
 
 
-def against_fedavg(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def against_fedavg(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """N E||x_T - x*||^2 of DP-ScaffNew against DP-FedAvg with the same coins and the same noise, far into the run.
 
     DP-FedAvg is the same recursion with control variates that stay at zero: communications do not change them.
     """
-    q, cases = fractions(instance["q"]), []
+    q = fractions(instance["q"])
     start, zero = [Fraction(instance["x_0"])] * len(q), [Fraction(0)] * len(q)
     for p, T in combinations({}, {"p": "1/2 1/5", "T": "20 40"}):
         both = (iterated(start, zero, q, 1 / max(q), p, int(T), p * T, gain=gain) for gain in (None, Fraction(0)))
         ours, fedavg = (parts(found)[0] for found in both)
-        cases.append(Case({"p": p, "T": int(T), "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg))
-    return cases
+        yield Case({"p": p, "T": int(T), "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg)
 
 
-def fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """psi of DP-FedAvg, without control variates, against what the contraction of Theorem 1's proof leaves after T
     iterations: theta^T psi_0 and the noise's share."""
-    q, cases = fractions(instance["q"]), []
+    q = fractions(instance["q"])
     x_0, n, eta = Fraction(instance["x_0"]), len(q), 1 / max(q)
     start, zero = [x_0] * n, [Fraction(0)] * n
     for p, T, variance in combinations({}, {"p": "1 1/2 1/5", "T": "1 5 40", "sigma^2": "0 1/100 3"}):
@@ -55,8 +53,7 @@ def fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
         for _t in range(int(T)):
             psi = evaluate_side(CONTRACTION, "rhs", {**symbols, "psi_t": psi})
         left = parts(iterated(start, zero, q, eta, p, int(T), variance, gain=Fraction(0)))[0]
-        cases.append(Case({"p": p, "T": int(T), "sigma^2": variance}, left, psi))
-    return cases
+        yield Case({"p": p, "T": int(T), "sigma^2": variance}, left, psi)
 
 
 def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

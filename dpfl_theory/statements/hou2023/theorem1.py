@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -80,13 +80,12 @@ def _balanced(s: Formula) -> Proof:
     return at.rhs, display, "(2) at eta = 1/L, p = sqrt(mu/L) and the display in B.2"
 
 
-def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """E psi_2 with clipping in force, f_i(x) = x^2/2, x_0 = x* = 0, h_0 = 0, eta = p = C = 1 and d = 1, exactly.
 
     Client i's first message is its noise e_i, its second clip(-e_i) plus new noise e'_i. So psi_2 is the sum of (e_i -
     clip(e_i) + e'_i)^2, of which the mean is N (sigma^2 + E max(|e| - C, 0)^2).
     """
-    found = []
     for n in instance["N"]:
         for unit in map(sp.Rational, instance["v ln(1/delta)/epsilon^2"]):
             sigma = sp.sqrt(2 * unit)
@@ -94,8 +93,7 @@ def _second_iteration(_: Statement, instance: Mapping[str, Any]) -> list[Values]
             cut_off = 2 * ((sigma**2 + 1) * tail - sigma * density)
             symbols = dict.fromkeys(("mu", "L", "eta", "p", "d", "C", "epsilon"), 1)
             symbols |= {"N": n, "T": 2, "v": unit, "delta": sp.exp(-1), "psi_0": 0, "E_psi": n * (sigma**2 + cut_off)}
-            found.append(Values(symbols, {"N": n, "v ln(1/delta)/epsilon^2": unit}))
-    return found
+            yield Values(symbols, {"N": n, "v ln(1/delta)/epsilon^2": unit})
 
 
 _TWO_ITERATIONS: dict[str, dict[str, Any]] = {

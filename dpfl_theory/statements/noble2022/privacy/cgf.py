@@ -127,26 +127,23 @@ def two_answers(powers: list[int]) -> Check:
 
 
 LAMBDA = Hypothesis(lambda s: s["lambda"] > 0)
-_MECHANISMS = {
-    "mechanisms": [
-        ["gaussian", "1"],
-        ["gaussian", "5"],
-        ["laplace", "0.5"],
-        ["laplace", "4"],
-        ["randomised response", "3"],
-        ["randomised response", "1.1"],
-    ]
-}
+
+
+def _mechanisms(**parameters: str) -> dict[str, Any]:
+    """Mechanisms with each of several parameters, which spaces separate."""
+    pairs = ((name.replace("_", " "), text.split()) for name, text in parameters.items())
+    return {"mechanisms": [[name, parameter] for name, values in pairs for parameter in values]}
 
 
 def _at(name: str, build: Any, powers: str) -> Check:
-    return Check("privacy", name, build, {**_MECHANISMS, "lambda": powers.split()})
+    mechanisms = _mechanisms(gaussian="1 5", laplace="0.5 4", randomised_response="3 1.1")
+    return Check("privacy", name, build, {**mechanisms, "lambda": powers.split()})
 
 
 def _both_sides(build: Any) -> tuple[Check, ...]:
     """Both sides of lambda > 0, for the Gaussian mechanism."""
     inside, outside = ({"lambda > 0": {"lambda": [value]}} for value in ("0.01", "-0.01"))
-    return edges(build, {"mechanisms": [["gaussian", "1"]]}, outside, inside)
+    return edges(build, _mechanisms(gaussian="1"), outside, inside)
 
 
 LEMMA_B3: Statement = Statement(
@@ -289,9 +286,8 @@ def _gaussian_exponent(s: Formula) -> Proof:
 
 
 def _two_mechanisms(given: str, targets: str) -> Check:
-    named = (("gaussian", "0.5 1 10"), ("randomised response", "0.1 1"))
-    mechanisms = [[name, parameter] for name, parameters in named for parameter in parameters.split()]
-    instance = {"mechanisms": mechanisms, "answers": 20, "target": targets.split()}
+    mechanisms = _mechanisms(gaussian="0.5 1 10", randomised_response="0.1 1")
+    instance = {**mechanisms, "answers": 20, "target": targets.split()}
     return Check("privacy", "Gaussian mechanism and randomised response", _guaranteed(given), instance)
 
 
@@ -312,7 +308,7 @@ EQ5: Statement = Statement(
         _two_mechanisms("delta", "0.1 1e-3 1e-5 1e-10"),
         edges(
             _guaranteed("delta"),
-            {"mechanisms": [["gaussian", "0.1"]], "answers": 20},
+            {**_mechanisms(gaussian="0.1"), "answers": 20},
             outside={"delta < 1": {"target": ["1"]}},
             inside={"delta < 1": {"target": ["0.99"]}},
         ),

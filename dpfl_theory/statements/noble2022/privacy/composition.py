@@ -13,7 +13,7 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, edges, symbols
+from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, edges, numbers, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import enclosure
 
@@ -110,17 +110,16 @@ LEMMA_B1: Statement = Statement(
             "the worst mechanisms",
             _strong,
             {
-                "epsilon": ["0.001", "0.01", "0.1", "0.5", "1", "3"],
+                **numbers(epsilon="0.001 0.01 0.1 0.5 1 3", delta_prime="1e-10 1e-5 1e-2 0.5 1"),
+                **numbers(delta="0 1e-10 1e-5 0.01"),
                 "T": [1, 2, 10, 100, 1000],
-                "delta_prime": ["1e-10", "1e-5", "1e-2", "0.5", "1"],
-                "delta": ["0", "1e-10", "1e-5", "0.01"],
             },
         ),
         edges(
             _strong,
             {"epsilon": ["3"], "T": [10], "delta": ["0"]},
-            outside={"delta' <= 1": {"delta_prime": ["1.01"]}},
-            inside={"delta' <= 1": {"delta_prime": ["0.99"]}},
+            outside={"delta' <= 1": numbers(delta_prime="1.01")},
+            inside={"delta' <= 1": numbers(delta_prime="0.99")},
         ),
     ),
 )

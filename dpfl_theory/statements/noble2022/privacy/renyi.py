@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
-from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Sides, Source, Statement, battery, claim
+from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, battery, claim
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -20,6 +20,7 @@ from dpfl_theory.statements.noble2022.privacy._symbols import (
     PAPER,
     SYMBOLS,
     edges,
+    numbers,
     stated,
     symbols,
 )
@@ -86,8 +87,6 @@ def _largest(s: Formula) -> Proof:
     return replace(found, true=found.true or None)
 
 
-_POINT = {"alpha": ["2"], "budget": ["0.5"], "delta": ["0.01"]}
-
 LEMMA_B4: Statement = Statement(
     id="noble2022.lemmaB.4",
     kind="lemma",
@@ -108,17 +107,13 @@ LEMMA_B4: Statement = Statement(
             "privacy",
             "the worst mechanisms",
             _converted,
-            {
-                "alpha": ["1.01", "1.5", "2", "8", "64"],
-                "budget": ["0.01", "0.5", "3"],
-                "delta": ["0.9", "0.5", "0.01", "1e-5", "1e-10"],
-            },
+            numbers(alpha="1.01 1.5 2 8 64", budget="0.01 0.5 3", delta="0.9 0.5 0.01 1e-5 1e-10"),
         ),
         edges(
             _converted,
-            _POINT,
-            outside={"alpha > 1": {"alpha": ["0.99"]}, "delta < 1": {"delta": ["1"]}},
-            inside={"alpha > 1": {"alpha": ["1.0001"]}, "delta < 1": {"delta": ["0.99"]}},
+            numbers(alpha="2", budget="0.5", delta="0.01"),
+            outside={"alpha > 1": numbers(alpha="0.99"), "delta < 1": numbers(delta="1")},
+            inside={"alpha > 1": numbers(alpha="1.0001"), "delta < 1": numbers(delta="0.99")},
         ),
     ),
 )
@@ -215,28 +210,24 @@ def _square(s: Formula) -> Proof:
     return left, right, "the exponent of p^alpha q^(1-alpha)"
 
 
-def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    relation: Literal["<=", "=="] = instance["relation"]
-
-    @claim(
-        "the Renyi divergence, by quadrature,",
-        "for all alpha and dimensions: coordinates orthogonal to f(D) - f(D') have the same distribution, and "
-        "along it p^alpha q^(1-alpha) is a normal density times e^(alpha (alpha-1) distance^2/(2 sigma_g^2))",
-        relation,
-        1e-11,
-    )
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
-        with mpmath.workdps(30):
-            distance = mpmath.mpf(instance["distance"])
-            for sigma, order in product(map(mpmath.mpf, instance["sigma_g"]), map(mpmath.mpf, instance["alpha"])):
-                true = mpmath.log(gaussian_moment(order - 1, sigma / distance)) / (order - 1)
-                values = {"sigma_g": sigma, "alpha": order, "distance": distance}
-                yield PrivacyPoint(values, evaluate_side(statement, "rhs", values), *around(true))
-
-    return build(statement, instance)
+def _gaussian(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+    with mpmath.workdps(30):
+        distance = mpmath.mpf(instance["distance"])
+        for sigma, order in product(map(mpmath.mpf, instance["sigma_g"]), map(mpmath.mpf, instance["alpha"])):
+            true = mpmath.log(gaussian_moment(order - 1, sigma / distance)) / (order - 1)
+            values = {"sigma_g": sigma, "alpha": order, "distance": distance}
+            yield PrivacyPoint(values, evaluate_side(statement, "rhs", values), *around(true))
 
 
-_GRID = {"sigma_g": ["0.5", "1", "7"], "alpha": ["1.1", "2", "3.5", "20"]}
+_QUADRATURE = (
+    "the Renyi divergence, by quadrature,",
+    "for all alpha and dimensions: coordinates orthogonal to f(D) - f(D') have the same distribution, and "
+    "along it p^alpha q^(1-alpha) is a normal density times e^(alpha (alpha-1) distance^2/(2 sigma_g^2))",
+)
+_ATTAINED = claim(*_QUADRATURE, "==", 1e-11)(_gaussian)
+
+
+_GRID = numbers(sigma_g="0.5 1 7", alpha="1.1 2 3.5 20")
 
 LEMMA_B6: Statement = Statement(
     id="noble2022.lemmaB.6",
@@ -247,13 +238,13 @@ LEMMA_B6: Statement = Statement(
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)}),
     checks=battery(
         _square,
-        Check("privacy", "attained at distance 1", _gaussian, {**_GRID, "distance": "1", "relation": "=="}),
-        Check("privacy", "nearer answers", _gaussian, {**_GRID, "distance": "0.3", "relation": "<="}),
+        Check("privacy", "attained at distance 1", _ATTAINED, {**_GRID, "distance": "1"}),
+        Check("privacy", "nearer answers", claim(*_QUADRATURE)(_gaussian), {**_GRID, "distance": "0.3"}),
         edges(
-            _gaussian,
-            {"sigma_g": ["1"], "distance": "1", "relation": "==", "alpha": ["2"]},
-            outside={"alpha > 1": {"alpha": ["0.99"]}, "sigma_g > 0": stated(sigma_g="0")},
-            inside={"alpha > 1": {"alpha": ["1.01"]}},
+            _ATTAINED,
+            {**numbers(sigma_g="1", alpha="2"), "distance": "1"},
+            outside={"alpha > 1": numbers(alpha="0.99"), "sigma_g > 0": stated(sigma_g="0")},
+            inside={"alpha > 1": numbers(alpha="1.01")},
         ),
     ),
 )
