@@ -307,7 +307,7 @@ def test_noise_keeps_clipping_active_to_the_end_of_a_run() -> None:
 
 
 def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
-    cases = overparameterised.fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"})
+    cases = list(overparameterised.fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"}))
     assert all(c.excess <= 0 for c in cases)
     noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
     assert noisy.lhs > noisy.rhs / 8
