@@ -437,10 +437,10 @@ def test_lower_limits_stay_below_the_truth_and_above_the_claim():
             assert p.claimed < p.low < p.high
     (worst,) = (p for p in the_points("claim4.1.third-party.repaired", "cohorts") if p.instance["T"] == 16)
     assert float(worst.low / worst.claimed) > 0.96  # third parties learn almost as much as the server
-    rate = Fraction(2, 3)  # exact at s = K = 1: the accountant's limits enclose the closed form
+    # Exact at s = K = 1: the accountant's limits enclose the closed form.
     described = mechanism("dp-fedavg-record")
     run = described(users=3, records=9, user_rate=2 / 3, record_rate=1.0, local_steps=1, noise_multiplier=2.0, rounds=2)
-    low, high = views.mixture_of_participations(1, 2 * math.sqrt(2), rate, 2)
+    low, high = views.participations({"epsilon": 1, "M": 3, "m": 2, "T": 2}, 2 * math.sqrt(2))
     limits = delta_limits(run.event(), 1.0)
     assert limits.low <= high
     assert low <= limits.high

@@ -47,20 +47,8 @@ def _at_least(variance: Callable[[Symbols], Any]) -> dict[str, Any]:
 
 
 def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
-    """The exact delta (low, high) when a binomial number of releases is seen, each with this squared noise multiplier.
-
-    The coins do not depend on the data and are seen, so delta is the mean over their number j of the delta of j
-    releases.
-    """
-    low = high = mpmath.mpf(0)
-    with mpmath.workdps(50):
-        chance = mpmath.mpf(p)
-        for j in range(1, T + 1):
-            weight = mpmath.binomial(T, j) * chance**j * (1 - chance) ** (T - j)
-            below, above = noise.one_release(epsilon, squared / j)
-            low, high = low + weight * below, high + weight * above
-        rounding = high * mpmath.mpf(10) ** -30
-        return low - rounding, high + rounding
+    """The exact delta (low, high) of T iterations, each of whose releases has this squared noise multiplier."""
+    return noise.over_random_rounds(lambda j: noise.one_release(epsilon, squared / j), T, p)
 
 
 def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:

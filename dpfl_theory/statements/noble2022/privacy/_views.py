@@ -39,6 +39,7 @@ from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
+from dpfl_theory.statements.prescribed_noise import over_random_rounds
 
 Form = list[Fraction]
 """Coefficients of the record's presence and of each noise variable."""
@@ -157,7 +158,7 @@ def alternating(rounds: int) -> tuple[int, ...]:
     return tuple(1 - 2 * (t % 2) for t in range(rounds))
 
 
-def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, rounds: int) -> tuple[Any, Any]:
+def participations(point: Mapping[str, Any], deviation: Any) -> tuple[Any, Any]:
     """delta (low, high) when a user takes part in a binomial number j of rounds, which everyone sees. Its releases are
     together one Gaussian release with noise multiplier deviation/sqrt(j).
 
@@ -165,20 +166,9 @@ def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, roun
     """
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
-    low = high = mpmath.mpf(0)
-    with mpmath.workdps(40):
-        q = mpmath.mpf(rate.numerator) / rate.denominator
-        for j in range(1, rounds + 1):
-            weight = mpmath.binomial(rounds, j) * q**j * (1 - q) ** (rounds - j)
-            below, above = gaussian_delta(epsilon, deviation / mpmath.sqrt(j))
-            low, high = low + weight * below, high + weight * above
-        rounding = high * mpmath.mpf(10) ** -30
-        return low - rounding, high + rounding
-
-
-def participations(point: Mapping[str, Any], deviation: Any) -> tuple[Any, Any]:
-    """The same at a point, with a release of this deviation in each round."""
-    return mixture_of_participations(point["epsilon"], deviation, Fraction(point["m"], point["M"]), point["T"])
+    rate = Fraction(point["m"], point["M"])
+    of_rounds = lambda j: gaussian_delta(point["epsilon"], deviation / mpmath.sqrt(j))  # noqa: E731
+    return over_random_rounds(of_rounds, point["T"], rate)
 
 
 def third_party_low(point: Mapping[str, Any]) -> Any:
