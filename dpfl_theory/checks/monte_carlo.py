@@ -240,7 +240,7 @@ class _Sample:
         return {c: float(np.atleast_1d(mean)[best]) for c, mean in found.items()}
 
     def standard_error(self) -> float | None:
-        """The standard error of the mean of Z, in the round with the least one; None where there is none."""
+        """The standard error of the mean of Z, in the round with the least one; None where it is unknown."""
         z = self._replicates()
         z = z if z.ndim == 1 else z[:, int(z.mean(axis=0).argmin())]
         if not self.experiment.random or len(z) < 2 or not np.isfinite(z).all():
