@@ -46,11 +46,11 @@ ERRORS = (
 )
 
 
-def _observation(number: int, *parts: Any, **more: Any) -> Statement:
+def _observation(id_: str, *parts: Any, **more: Any) -> Statement:
     return Statement(
-        id=f"hou2023.observation{number}",
+        id=id_,
         kind="corollary",
-        source=Source(hou.PAPER, f"Observation {number}, Section 3.1"),
+        source=Source(hou.PAPER, f"Observation {id_[-1]}, Section 3.1"),
         expectations=ERRORS,
         universal=False,
         sides=lambda s: Sides(lhs={"better choice": s.E_error}, rhs={"other choice": s.E_rival_error}),
@@ -59,10 +59,9 @@ def _observation(number: int, *parts: Any, **more: Any) -> Statement:
     )
 
 
-def _by_clients(observation: Statement, *parts: Any) -> Statement:
+def _by_clients(id_: str, observation: Statement, *parts: Any) -> Statement:
     """The reading that scores the clients' own vectors."""
-    checks, id_ = battery(*parts), f"{observation.id}.clients"
-    return replace(observation, id=id_, reading_of=observation.id, checks=checks, expected="violated")
+    return replace(observation, id=id_, reading_of=observation.id, checks=battery(*parts), expected="violated")
 
 
 _PROBLEM: dict[str, Any] = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
@@ -154,7 +153,7 @@ def _of_both(choice: tuple[int, int], *arguments: Any) -> Iterator[Check]:
 _HARDLY = "hardly better than one communication"
 
 OBSERVATION1 = _observation(
-    1,
+    "hou2023.observation1",
     _exist("moderate noise", over_steps, ALGORITHMS, "1/400 1/300 1/200"),
     _exist(f"{_HARDLY}, DP-FedAvg", over_steps, ("dp-fedavg",), "1/170"),
     _exist(f"{_HARDLY}, DP-ScaffNew", over_steps, ("dp-scaffnew",), "30"),
@@ -164,7 +163,7 @@ OBSERVATION1 = _observation(
 )
 
 OBSERVATION2 = _observation(
-    2,
+    "hou2023.observation2",
     _exist("moderate noise", over_totals, ALGORITHMS, "1/100 1/30 1/10 1/3"),
     _exist(f"{_HARDLY}, DP-FedAvg", over_totals, ("dp-fedavg",), "18"),
     _exist(f"{_HARDLY}, DP-ScaffNew", over_totals, ("dp-scaffnew",), "35"),
@@ -173,7 +172,7 @@ OBSERVATION2 = _observation(
 )
 
 OBSERVATION3 = _observation(
-    3,
+    "hou2023.observation3",
     _statics,
     _best("best local steps", over_steps, ALGORITHMS, drawn=4, seed=1),
     _more_problems(1),
@@ -185,7 +184,7 @@ OBSERVATION3 = _observation(
 )
 
 OBSERVATION4 = _observation(
-    4,
+    "hou2023.observation4",
     _statics,
     _best("best local steps", over_steps, ALGORITHMS, drawn=2, seed=3),
     _more_problems(3),
@@ -201,7 +200,12 @@ STATEMENTS = (
     OBSERVATION1,
     OBSERVATION2,
     OBSERVATION3,
-    _by_clients(OBSERVATION3, _best("best local steps", over_steps, (CLIENTS,), drawn=4, seed=1), _CLIENTS_FALL),
+    _by_clients(
+        "hou2023.observation3.clients",
+        OBSERVATION3,
+        _best("best local steps", over_steps, (CLIENTS,), drawn=4, seed=1),
+        _CLIENTS_FALL,
+    ),
     OBSERVATION4,
-    _by_clients(OBSERVATION4, _CLIENTS_FALL),
+    _by_clients("hou2023.observation4.clients", OBSERVATION4, _CLIENTS_FALL),
 )

@@ -273,10 +273,10 @@ def _refuted(family: str, **instance: Any) -> Check:
     return step
 
 
-def _read_literally(statement: Statement) -> Statement:
+def _read_literally(id_: str, statement: Statement) -> Statement:
     return replace(
         statement,
-        id=f"{statement.id}.every-delta",
+        id=id_,
         hypotheses=tuple(DEFINED if a is SMALL else a for a in statement.hypotheses),
         checks=battery(
             _refuted(SURE, T=["1e3", "1e6", "1e9"]), _refuted(RARE, T=["1e12", "1e18", "1e24"], delta="1e-6")
@@ -286,6 +286,7 @@ def _read_literally(statement: Statement) -> Statement:
     )
 
 
-SCAFFOLD_EVERY_DELTA, FEDAVG_EVERY_DELTA = map(_read_literally, (SCAFFOLD, FEDAVG))
+SCAFFOLD_EVERY_DELTA = _read_literally("noble2022.theorem4.2.scaffold.every-delta", SCAFFOLD)
+FEDAVG_EVERY_DELTA = _read_literally("noble2022.theorem4.2.fedavg.every-delta", FEDAVG)
 
 STATEMENTS = (FEDAVG, SCAFFOLD, FEDAVG_EVERY_DELTA, SCAFFOLD_EVERY_DELTA)
