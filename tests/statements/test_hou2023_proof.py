@@ -25,7 +25,6 @@ from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.hou2023 import (
-    _observation_runs,
     appendixB1,
     clip_inactive,
     observations,
@@ -33,8 +32,8 @@ from dpfl_theory.statements.hou2023 import (
     theorem1,
 )
 from dpfl_theory.statements.hou2023._instances import TABLE
-from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.hou2023._runs import CONTRACTS, moments, server_moment
+from dpfl_theory.statements.hou2023.observations import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.power import recorded
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
@@ -223,7 +222,7 @@ def test_a_rival_runs_over_its_own_iterations() -> None:
         "replicates": 256,
     }
     evidence = monte_carlo.run(observations.OBSERVATION2, _duel(instance), Settings(device="cpu"))
-    experiment = _observation_runs.duel(observations.OBSERVATION2, instance)
+    experiment = observations.duel(observations.OBSERVATION2, instance)
     assert experiment.rival is not None
     assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
     replicates = evidence.replicates
@@ -234,7 +233,7 @@ def test_a_rival_runs_over_its_own_iterations() -> None:
 
 
 def _duel(instance: dict[str, Any]) -> Check:
-    return Check("monte-carlo", "test", _observation_runs.duel, instance)
+    return Check("monte-carlo", "test", observations.duel, instance)
 
 
 @pytest.mark.exhaustive

@@ -774,12 +774,10 @@ def test_many_more_rounds_are_certified():
 
 @pytest.mark.slow
 def test_the_last_model_shows_all_rounds_only_where_they_are_enlarged_and_never_clipped() -> None:
-    from dpfl_theory.statements.noble2022.privacy import _formulas, _order
-
     at = {"M": 100, "R": 10**18, "l": 0.01, "s": 0.1, "K": 1, "T": 20_000, "sigma_g": 4.79, "delta": 1e-6}
-    every_round, high = _formulas.certified("dp-fedavg-record", at)
-    last = [_order._of_the_last(at, 1e-6, "third-party", factor, high) for factor in (1e6, 1e12)]
+    every_round, high = formulas.certified("dp-fedavg-record", at)
+    last = [formulas._of_the_last(at, 1e-6, "third-party", factor, high) for factor in (1e6, 1e12)]
     assert last[0] < last[1] <= every_round
     assert last[1] > 0.999 * every_round
     with pytest.raises(ValueError, match="too small"):
-        _order._of_the_last({**at, "R": 10**12}, 1e-6, "third-party", 1e12, high)
+        formulas._of_the_last({**at, "R": 10**12}, 1e-6, "third-party", 1e12, high)

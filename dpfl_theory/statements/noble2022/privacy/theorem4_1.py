@@ -14,7 +14,6 @@ from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy import _order as order
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
@@ -86,7 +85,7 @@ def _first_step(_: Statement, instance: Mapping[str, Any]) -> Points:
 def _solved(s: Formula) -> Proof:
     """With u = 1 the first term of the printed epsilon-tilde is epsilon."""
     noise = of(s.statement, u=1).rhs
-    first = s.l * s.s * sp.sqrt(s.T * s.K * order.logarithms(s)) / (noise * sp.sqrt(s.l * s.M))
+    first = s.l * s.s * sp.sqrt(s.T * s.K * formulas.logarithms(s)) / (noise * sp.sqrt(s.l * s.M))
     return first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon"
 
 
@@ -105,7 +104,7 @@ def _guarantee(instance: Mapping[str, Any]) -> tuple[Any, Any]:
     return instance["epsilon"], instance["delta"]
 
 
-_ORDER = order.at_order(_guarantee, "third-party")
+_ORDER = formulas.at_order(_guarantee, "third-party")
 _MANY_USERS = [
     {"M": M, "l": 1 / M, "K": 1, "T": 2 * M * M, "R": 10_000, "s": 0.1, "epsilon": 0.5, "delta": 1e-6}
     for M in (100, 1000, 10_000)
@@ -118,16 +117,16 @@ THIRD_PARTY: Statement = Statement(
     kind="theorem",
     source=Source(PAPER, "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
-    hypotheses=order.HYPOTHESES,
+    hypotheses=formulas.HYPOTHESES,
     relation=">=",
-    sides=lambda s: Sides({"noise": s.sigma_g}, {"order": order.order(s)}),
-    prescription=lambda s: {"sigma_g": order.order(s)},
+    sides=lambda s: Sides({"noise": s.sigma_g}, {"order": formulas.order(s)}),
+    prescription=lambda s: {"sigma_g": formulas.order(s)},
     checks=battery(
         _solved,
         _minimum,
-        Check("privacy", "no constants", order.no_constants(_guarantee, "third-party"), order.LADDER, "violated"),
-        _at("the order with the constant 1", _ORDER, [*order.ONE_ROUND, _small_noise(2048)]),
-        order.both_sides(_guarantee, "third-party"),
+        Check("privacy", "no constants", formulas.no_constants(_guarantee, "third-party"), formulas.LADDER, "violated"),
+        _at("the order with the constant 1", _ORDER, [*formulas.ONE_ROUND, _small_noise(2048)]),
+        formulas.both_sides(_guarantee, "third-party"),
         _at("the order at fixed s and delta, more and more users", _ORDER, _MANY_USERS),
         _at(
             "the order at fixed s and delta, x^T alone, losses that keep the rounds apart",
@@ -265,7 +264,7 @@ def _promised_at(named: Mapping[str, Any]) -> tuple[Any, Any]:
 @algebra("the order solved for eps_s")
 def _solved_for_server(s: Formula) -> Proof:
     """With u = 1 the first term of the printed epsilon-tilde is epsilon_s = epsilon sqrt(M/l)."""
-    first = s.s * sp.sqrt(s.T * s.K * order.logarithms(s)) / of(s.statement, u=1).rhs
+    first = s.s * sp.sqrt(s.T * s.K * formulas.logarithms(s)) / of(s.statement, u=1).rhs
     return first, _promised(s)[0], "epsilon-tilde with log(2Tl/delta) at the printed sigma_g, and eps_s"
 
 
@@ -322,16 +321,16 @@ SERVER: Statement = replace(
         Check(
             "privacy",
             "no constants",
-            order.no_constants(_promised_at, "server"),
-            {**order.LADDER, "needed": [4, 16]},
+            formulas.no_constants(_promised_at, "server"),
+            {**formulas.LADDER, "needed": [4, 16]},
             "violated",
         ),
         _at(
             "the order with the constant 1",
-            order.at_order(_promised_at, "server"),
-            [*order.ONE_ROUND, _small_noise(4096)],
+            formulas.at_order(_promised_at, "server"),
+            [*formulas.ONE_ROUND, _small_noise(4096)],
         ),
-        order.both_sides(_promised_at, "server"),
+        formulas.both_sides(_promised_at, "server"),
         _at(
             "without approximation",
             _three_steps(lambda _, point: formulas.three_steps(point, "server")),

@@ -34,7 +34,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
-from dpfl_theory.statements.noble2022.privacy._order import logarithms
+from dpfl_theory.statements.noble2022.privacy._formulas import logarithms
 from dpfl_theory.statements.noble2022.privacy._symbols import symbols as privacy_symbols
 from dpfl_theory.statements.noble2022.rates import _rates as rates
 from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
