@@ -1,5 +1,6 @@
-"""Theorem 4.1: its order of magnitude for sigma_g, which both views share, and its formulas without approximation, as
-printed and repaired, at a setting given by the paper's symbols.
+"""Theorem 4.1: its order of magnitude for sigma_g, and its formulas without approximation, as printed and repaired.
+
+Both views share the order. The formulas are taken at a setting given by the paper's symbols.
 
 The constants: u for all of Omega and o (sigma_g is at least u times each of the two orders, and s at most 1/u), v for
 O. Larger u and v only weaken the statement, so that a ladder of pairs with u and v growing together decides it.
