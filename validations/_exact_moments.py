@@ -31,8 +31,8 @@ from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.simulation.base import Algorithm
 from dpfl_theory.simulation.observables import get
 from dpfl_theory.statements.das2022._sampling_moments import second_moment
-from dpfl_theory.statements.hou2023._observation_runs import gap
 from dpfl_theory.statements.hou2023._runs import expected_psi
+from dpfl_theory.statements.hou2023.observations import gap
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.shulgin2025 import lemma3
 from dpfl_theory.statements.shulgin2025.corollary2 import COROLLARY2

@@ -16,6 +16,7 @@ from dpfl_theory.core.check_inputs import (
     PrivacyPoint,
     Values,
     WorstCase,
+    claim,
 )
 from dpfl_theory.core.errata import Cause, Effect, Erratum, Remark, Typo
 from dpfl_theory.core.expressions import Symbols
@@ -50,5 +51,6 @@ __all__ = [
     "battery",
     "by_construction",
     "checks",
+    "claim",
     "whole",
 ]

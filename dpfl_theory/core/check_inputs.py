@@ -8,7 +8,7 @@ are the statement's own. Only a check that declares which `part` of the statemen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
@@ -33,6 +33,7 @@ __all__ = [
     "PrivacyPoint",
     "Values",
     "WorstCase",
+    "claim",
     "restated",
 ]
 
@@ -238,6 +239,25 @@ class PrivacyClaim:
     proof: str | None = None
     relation: Literal["<=", "=="] = "<="
     width: float = 1e-10
+
+
+def claim(
+    quantity: str, proof: str | None = None, relation: Literal["<=", "=="] = "<=", width: float = 1e-10
+) -> Callable[[Callable[..., Iterable[PrivacyPoint]]], Callable[..., PrivacyClaim]]:
+    """From a function that yields the points of a statement at an instance, the function that makes the claim there.
+
+    >>> made = claim("delta")(lambda statement, instance: [PrivacyPoint(instance, 1e-5, 0, 2e-5)])
+    >>> [point.high for point in made("a lemma", {"epsilon": 1}).points()]
+    [2e-05]
+    """
+
+    def build(points: Callable[..., Iterable[PrivacyPoint]]) -> Callable[..., PrivacyClaim]:
+        def made(statement: Any, instance: Mapping[str, Any]) -> PrivacyClaim:
+            return PrivacyClaim(quantity, lambda: list(points(statement, instance)), proof, relation, width)
+
+        return made
+
+    return build
 
 
 @dataclass(frozen=True)

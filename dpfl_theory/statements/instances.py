@@ -158,7 +158,7 @@ class Runs:
 
         def checks(statement: Statement) -> Iterator[Check]:
             left = dict(without or {})
-            base = self.table[holds][near] if near else {}
+            base = self.table[f"{holds} {violated} {beyond}"][near] if near else {}
             edges = self.table.outside(statement.hypotheses) if self.edges else {}
             edges = {name: {**base, **instance} for name, instance in edges.items()}
             for verdict, found in (

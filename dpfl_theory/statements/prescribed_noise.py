@@ -41,8 +41,9 @@ from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
     *("BUDGET", "DELTA", "GRID", "LADDER", "NEEDED", "PROOF", "Squared", "budget", "evaluate", "existence", "fails"),
-    *("many_rounds", "needed_points", "noise_of", "one_release", "repaired_checks", "returned_sum_delta"),
-    *("rounds_together", "sampled_sum_delta", "smallest_constant", "sufficiency_claim", "variance"),
+    *("many_rounds", "needed_points", "noise_of", "one_release", "over_random_rounds", "repaired_checks"),
+    *("returned_sum_delta", "rounds_together", "sampled_sum_delta", "smallest_constant"),
+    *("sufficiency_claim", "variance"),
 ]
 
 Squared = Callable[[Mapping[str, Any], Any], Any]
@@ -87,6 +88,22 @@ def one_release(epsilon: Any, squared: Any) -> tuple[Any, Any]:
 
     with mpmath.workdps(65):
         return gaussian_delta(epsilon, mpmath.sqrt(squared))
+
+
+def over_random_rounds(delta: Callable[[int], tuple[Any, Any]], T: int, p: Any) -> tuple[Any, Any]:
+    """The exact delta (low, high) of a binomial number of releases that is seen, from the delta of j of them.
+
+    Who takes part when does not depend on the data, so delta is the mean over their number j.
+    """
+    low = high = mpmath.mpf(0)
+    with mpmath.workdps(50):
+        chance = mpmath.mpmathify(p)
+        for j in range(1, T + 1):
+            weight = mpmath.binomial(T, j) * chance**j * (1 - chance) ** (T - j)
+            below, above = delta(j)
+            low, high = low + weight * below, high + weight * above
+        rounding = high * mpmath.mpf(10) ** -30
+        return low - rounding, high + rounding
 
 
 def budget(v: Any, factor: int) -> tuple[Any, Any]:

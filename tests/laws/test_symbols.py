@@ -15,6 +15,7 @@ from dpfl_theory.report.formulas import latex
 OTHERWISE: Mapping[tuple[str, str], str] = {
     ("das2022", "Delta"): "a step of a proof has one client's, in place of their mean",
     ("hou2023", "T"): "Lemma 1 has a whole number of iterations",
+    ("hou2023", "noise_variance"): "a prescribed variance is positive",
     ("noble2022", "slope"): "at any x, in place of that of a round",
     ("noble2022", "gap"): "at any x, in place of that of a round",
     ("noble2022", "mu"): "0 is allowed for convex functions",

@@ -19,7 +19,7 @@ from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.operations import Draw, RoundResult, WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _moments
-from dpfl_theory.statements.noble2022.privacy import claim4_1_server
+from dpfl_theory.statements.noble2022.privacy import claim4_1
 from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration
 from dpfl_theory.statements.zhang2021 import _round
 
@@ -178,7 +178,7 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
             "every draw, one of two users, two rounds, eta~ nu = 1/24",
         ),
         (
-            claim4_1_server,
+            claim4_1,
             "warm_start",
             cold,
             "noble2022.claim4.1.server",
@@ -258,5 +258,5 @@ def test_a_server_that_never_moves_is_no_counterexample(
     assert verdict(f"noble2022.{statement}", method, check) == "violated"
     monkeypatch.setattr(*mean_times("0"))
     monkeypatch.setattr(Scaffold, "control_weight", lambda a, o: 0)
-    monkeypatch.setattr(claim4_1_server, "warm_start", cold)
+    monkeypatch.setattr(claim4_1, "warm_start", cold)
     assert verdict(f"noble2022.{statement}", method, check) == after

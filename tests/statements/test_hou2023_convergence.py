@@ -31,7 +31,8 @@ from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023 import corollary1, theorem1
-from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, psi_start
+from dpfl_theory.statements.hou2023._instances import TABLE
+from dpfl_theory.statements.hou2023._runs import expected_psi, experiment, moments, psi_start
 
 VALUES = {
     "eta": 0.31,
@@ -169,8 +170,8 @@ def exact_cases() -> tuple[tuple[str, Fraction, Case], ...]:
     """Every case of Theorem 1's exact checks, with its check and mu."""
     return tuple(
         (name, min(Fraction(x) for row in instance["q"] for x in row), case)
-        for name, instance in theorem1._QUADRATICS.items()
-        for values in theorem1._moments(theorem1.THEOREM1, instance)
+        for name, instance in TABLE["moments"].items()
+        for values in moments(theorem1.THEOREM1, instance)
         for case in (exact.compared(theorem1.THEOREM1, values),)
     )
 
@@ -260,7 +261,7 @@ def test_the_checks_verdicts_are_those_on_record() -> None:
 def test_the_cases_of_corollary_1_are_those_of_the_bound(statement: Statement) -> None:
     """Both sides typed a second time."""
     same = {"L": "1", "mu": "1/4", "D^2": "2", "H^2": "0", "noise": "1/10", "others": [["1/2", "1/3", 6]]}
-    (found,) = corollary1._against_others(statement, same)
+    (found,) = corollary1.against_others(statement, same)
     case = exact.compared(statement, found)
     rate = -math.log(0.75)
     T = math.log(20 * rate) / rate

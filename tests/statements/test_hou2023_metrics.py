@@ -8,7 +8,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, gap
+from dpfl_theory.statements.hou2023.observations import CLIENTS, gap
 
 TAUS, T = (1, 2, 3, 4, 6, 8, 12, 24), 24
 Line = tuple[float, float]

@@ -25,23 +25,22 @@ from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Simulation, simulate
 from dpfl_theory.statements import all_statements
 from dpfl_theory.statements.hou2023 import (
-    _observation_runs,
+    appendixB1,
     clip_inactive,
-    contraction,
-    eq3_nonexpansive,
     observations,
     overparameterised,
     theorem1,
 )
-from dpfl_theory.statements.hou2023._observation_runs import CLIENTS, best, divisors, gap, read
-from dpfl_theory.statements.hou2023._runs import server_moment
+from dpfl_theory.statements.hou2023._instances import TABLE
+from dpfl_theory.statements.hou2023._runs import CONTRACTS, moments, server_moment
+from dpfl_theory.statements.hou2023.observations import CLIENTS, best, divisors, gap, read
 from dpfl_theory.statements.power import recorded
 
 PROBLEM = {"q": ["1", "1/4", "1/10"], "c": ["0", "1", "-2"], "x_0": "8"}
 
 
-def worst_ratio(instance: dict[str, Any], statement: Statement = contraction.CONTRACTION) -> float:
-    case = contraction.contraction(statement, instance)
+def worst_ratio(instance: dict[str, Any], statement: Statement = appendixB1.CONTRACTION) -> float:
+    case = appendixB1.contraction(statement, instance)
     return worst_case.solve(worst_case.inequality(statement, case)).dual
 
 
@@ -50,10 +49,10 @@ def test_the_contraction_is_tight_and_smaller_factors_fail() -> None:
     assert worst_ratio(tight) == pytest.approx(1.0, abs=1e-6)
     # mu stated too large by a fifth: theta = 0.7 with functions that are only 1/4-strongly convex.
     alone = {"N": 1, "mu": "1/4", "p": "1", "eta L": "1"}
-    assert worst_ratio(alone, contraction.SHARPENED) == pytest.approx(1.0, abs=1e-6)
+    assert worst_ratio(alone, appendixB1.SHARPENED) == pytest.approx(1.0, abs=1e-6)
     up_to = {**alone, "eta L": "3/2"}  # 2/(L + mu)
-    assert worst_ratio(up_to, contraction.SHARPENED) == pytest.approx(1.0, abs=1e-5)
-    assert worst_ratio({**alone, "eta L": "17/10"}, contraction.SHARPENED) > 1.1
+    assert worst_ratio(up_to, appendixB1.SHARPENED) == pytest.approx(1.0, abs=1e-5)
+    assert worst_ratio({**alone, "eta L": "17/10"}, appendixB1.SHARPENED) > 1.1
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, fault: Callable[[Any], Any]) -> None:
@@ -71,8 +70,8 @@ def test_the_identity_of_a_communication_needs_the_factor_of_the_shifts(monkeypa
     """Its worst case is 1 in both directions; with control variates that move half as far it is not."""
 
     def ratio(reverse: bool) -> Any:
-        case = eq3_nonexpansive.performance(eq3_nonexpansive.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse})
-        return worst_case.solve(worst_case.inequality(eq3_nonexpansive.NONEXPANSIVE, case))
+        case = appendixB1.performance(appendixB1.NONEXPANSIVE, {"N": 3, "eta/p": "2", "reverse": reverse})
+        return worst_case.solve(worst_case.inequality(appendixB1.NONEXPANSIVE, case))
 
     for reverse in (False, True):
         assert ratio(reverse).guarantee == pytest.approx(1.0, abs=1e-6)
@@ -90,9 +89,9 @@ def verdicts(statement: Statement, method: str, name: str) -> set[str]:
 @pytest.mark.parametrize(
     ("statement", "method", "name"),
     [
-        (contraction.CONTRACTION, "exact", "quadratics, three"),
-        (contraction.CONTRACTION, "worst-case", "N = 2, mu = 1/4, p = 1/2"),
-        (eq3_nonexpansive.NONEXPANSIVE, "exact", "quadratics, three"),
+        (appendixB1.CONTRACTION, "exact", "quadratics, three"),
+        (appendixB1.CONTRACTION, "worst-case", "N = 2, mu = 1/4, p = 1/2"),
+        (appendixB1.NONEXPANSIVE, "exact", "quadratics, three"),
         (theorem1.THEOREM1, "exact", "quadratics, opposite gradients"),
     ],
 )
@@ -109,16 +108,17 @@ def test_a_mean_that_the_control_variates_lose_breaks_equation_3(monkeypatch: py
     def lost(a: Any, o: Any, h: Any, t: Any, i: Any) -> Any:
         return h - a.gain(o) * t.sent[i]
 
-    assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"holds"}
+    assert verdicts(appendixB1.EQ3, "exact", "") == {"holds"}
     monkeypatch.setattr(scaffnew.ScaffNew, "control", lost)
-    assert verdicts(eq3_nonexpansive.EQ3, "exact", "") == {"violated"}
+    assert verdicts(appendixB1.EQ3, "exact", "") == {"violated"}
 
 
 def test_control_variates_that_forget_p_break_the_contraction() -> None:
     """Exact: h_{t+1} = h_t + (1/eta)(A Delta - Delta), without the factor p, is not contracted on the three clients."""
-    cases = contraction._quadratics(contraction.CONTRACTION, eq3_nonexpansive.CLIENTS)
-    assert all(exact.compared(contraction.CONTRACTION, c).excess <= 0 for c in cases)
-    q, a, b = ([Fraction(v) for v in eq3_nonexpansive.CLIENTS[k]] for k in ("q", "a", "b"))
+    clients = TABLE["contracts"]["quadratics, three clients"]
+    cases = CONTRACTS.build(appendixB1.CONTRACTION, clients)
+    assert all(exact.compared(appendixB1.CONTRACTION, c).excess <= 0 for c in cases)
+    q, a, b = ([Fraction(v) for v in clients[k]] for k in ("q", "a", "b"))
     eta, p = 1 / max(q), Fraction(1, 9)
     moved = [(1 - eta * qi) * ai + eta * bi for qi, ai, bi in zip(q, a, b)]
     mean = sum(moved, Fraction(0)) / 3
@@ -130,11 +130,11 @@ def test_control_variates_that_forget_p_break_the_contraction() -> None:
 
 
 def test_a_lost_mean_breaks_equation_3() -> None:
-    cases = eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, eq3_nonexpansive._CLIPPED)
+    cases = list(appendixB1.clipped_run(appendixB1.EQ3, appendixB1.CLIPPED_RUN))
     assert len(cases) == 5
     assert all(c.symbol_values["mean_shift"] == 0 for c in cases)
     with pytest.raises(ValueError, match="add up to 1, not to 0"):
-        eq3_nonexpansive._eq3_cases(eq3_nonexpansive.EQ3, {**eq3_nonexpansive._CLIPPED, "h_0": ["1", "2", "-2"]})
+        next(appendixB1.clipped_run(appendixB1.EQ3, {**appendixB1.CLIPPED_RUN, "h_0": ["1", "2", "-2"]}))
 
 
 @pytest.mark.parametrize("algorithm", [*observations.ALGORITHMS, CLIENTS])
@@ -188,7 +188,7 @@ def test_the_second_message_of_one_client_is_its_first_noise() -> None:
     message = (x - x) - x  # xhat - x = -eta x
     assert np.mean(message**2) == pytest.approx(2.0, rel=0.03)
     instance = {"q": ["1"], "d": 1, "v ln(1/delta)/epsilon^2": ["1"]}
-    (found,) = clip_inactive._second_messages(clip_inactive.INACTIVE, instance)
+    (found,) = clip_inactive.second_messages(clip_inactive.INACTIVE, instance)
     case = exact.compared(clip_inactive.INACTIVE, found)
     assert (case.lhs, case.rhs) == (2, 1)
 
@@ -196,7 +196,7 @@ def test_the_second_message_of_one_client_is_its_first_noise() -> None:
 def test_noise_keeps_the_control_variates_alive() -> None:
     def cases(unit: str) -> list[Case]:
         instance = {"q": [["1"], ["1"]], "start": ["0"], "noise": [unit]}
-        found = overparameterised._quadratics(overparameterised.PRINTED, instance)
+        found = moments(overparameterised.PRINTED, instance)
         return [exact.compared(overparameterised.PRINTED, values) for values in found]
 
     first = next(c for c in cases("1") if c.values["p"] == 1 and c.values["T"] == 1)
@@ -222,18 +222,18 @@ def test_a_rival_runs_over_its_own_iterations() -> None:
         "replicates": 256,
     }
     evidence = monte_carlo.run(observations.OBSERVATION2, _duel(instance), Settings(device="cpu"))
-    experiment = _observation_runs.duel(observations.OBSERVATION2, instance)
+    experiment = observations.duel(observations.OBSERVATION2, instance)
     assert experiment.rival is not None
     assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
     replicates = evidence.replicates
-    columns = [e.column(e.parts[0][0]) for e in _observation_runs.ERRORS]
+    columns = [e.column(e.parts[0][0]) for e in observations.ERRORS]
     for run, name in zip((experiment, experiment.rival), columns, strict=True):
         alone = simulate(run.algorithm, run.problem, run.rounds, replicates, 0, ["suboptimality"], start=run.start)
         assert evidence.notes["means"][name] == pytest.approx(float(alone["suboptimality"].last.mean()), rel=1e-12)
 
 
 def _duel(instance: dict[str, Any]) -> Check:
-    return Check("monte-carlo", "test", _observation_runs.duel, instance)
+    return Check("monte-carlo", "test", observations.duel, instance)
 
 
 @pytest.mark.exhaustive
@@ -265,7 +265,9 @@ def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins
             server = np.where(coin, server + mean, server)
             x = np.where(coin, server, moved)
         found[gain] = (x * x).sum(axis=1)
-    exact_values = overparameterised._against_fedavg(overparameterised.PRINTED, {"q": ["1", "1/4"], "x_0": "1"})[-1]
+    exact_values = list(overparameterised.against_fedavg(overparameterised.PRINTED, {"q": ["1", "1/4"], "x_0": "1"}))[
+        -1
+    ]
     assert float(exact_values.lhs / exact_values.rhs) == pytest.approx(1.907, abs=1e-3)
     for gain, value in ((p, exact_values.lhs), (0.0, exact_values.rhs)):
         error = found[gain].std(ddof=1) / math.sqrt(replicates)
@@ -285,7 +287,7 @@ def test_the_servers_vectors_of_both_are_nearly_as_far_from_x_star() -> None:
 
 def test_dp_scaffnew_s_best_local_steps_by_its_clients_and_by_its_server() -> None:
     """From 1/18000 to 1/15000 they fall from 2 to 1 by the clients' vectors, and stay by the server's."""
-    problem = read(observations._UNEQUAL)
+    problem = read(observations.UNEQUAL)
     found = {
         name: [
             best(v := {tau: gap(name, problem, tau, 24, Fraction(1, unit)) for tau in (1, 2, 3)}, sorted(v))[0]
@@ -299,12 +301,12 @@ def test_dp_scaffnew_s_best_local_steps_by_its_clients_and_by_its_server() -> No
 def test_noise_keeps_clipping_active_to_the_end_of_a_run() -> None:
     """The last of a hundred messages has a mean square of 100 C^2; with a hundredth of the noise, of C^2."""
     instance = {"q": ["1"], "d": 1, "T": 100, "v ln(1/delta)/epsilon^2": ["1", "1/100"]}
-    cases = clip_inactive._second_messages(clip_inactive.INACTIVE, instance)
+    cases = clip_inactive.second_messages(clip_inactive.INACTIVE, instance)
     assert [case.symbol_values["E_messages"] for case in cases] == [100, 100, 1, 1]
 
 
 def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
-    cases = overparameterised._fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"})
+    cases = list(overparameterised.fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"}))
     assert all(c.excess <= 0 for c in cases)
     noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
     assert noisy.lhs > noisy.rhs / 8
@@ -319,12 +321,12 @@ def planted(statement: Statement, factor: Fraction, more: int = 0) -> Statement:
 
 
 def test_equalities_notice_a_right_side_that_is_too_large() -> None:
-    (check,) = (c for c in eq3_nonexpansive.EQ3.checks if c.method == "exact")
-    assert exact.run(planted(eq3_nonexpansive.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
-    halves = [c for c in eq3_nonexpansive.NONEXPANSIVE.checks if c.name.startswith("at least")]
+    (check,) = (c for c in appendixB1.EQ3.checks if c.method == "exact")
+    assert exact.run(planted(appendixB1.EQ3, Fraction(1), 1), check, Settings()).verdict == "violated"
+    halves = [c for c in appendixB1.NONEXPANSIVE.checks if c.name.startswith("at least")]
     assert len(halves) == 3
     for check in halves:
-        wrong = planted(eq3_nonexpansive.NONEXPANSIVE, Fraction(1001, 1000))
+        wrong = planted(appendixB1.NONEXPANSIVE, Fraction(1001, 1000))
         assert worst_case.run(wrong, check, Settings()).verdict == "violated"
 
 

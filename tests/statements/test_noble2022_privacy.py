@@ -32,11 +32,11 @@ from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy import cgf as cgf_module
-from dpfl_theory.statements.noble2022.privacy import subsampled, theorem4_1_repaired, theorem4_1_server
+from dpfl_theory.statements.noble2022.privacy import subsampled, theorem4_1
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, cohort_sequences, squared_distance
+from dpfl_theory.statements.noble2022.privacy._views import LinearRun, cohort_sequences, squared_distance
 from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
-from dpfl_theory.statements.noble2022.privacy.conversion import worst_delta
+from dpfl_theory.statements.noble2022.privacy.renyi import worst_delta
 
 PRIVACY_IDS = [
     "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",
@@ -151,29 +151,27 @@ def test_the_printed_generating_function_lacks_the_logarithm():
     assert "K_M that is defined is e" in plain(get("noble2022.lemmaB.3").source.note)
 
 
-@pytest.mark.parametrize("build", [cgf_module._gaussian_divergence, cgf_module._two_answers])
-def test_a_wrong_equivalence_is_noticed_by_the_algebra(build):
+@pytest.mark.parametrize("check", [cgf_module.gaussian_divergence, cgf_module.two_answers([1, 2])])
+def test_a_wrong_equivalence_is_noticed_by_the_algebra(check):
     """K_M(lambda)/(lambda + 1) for K_M(lambda)/lambda, which is no Renyi budget of order lambda + 1."""
     statement, given = get("noble2022.lemmaB.3"), sides_of(get("noble2022.lemmaB.3"))
     (right,) = given.rhs.values()
     lam = next(x for x in right.free_symbols if x.name == "lambda")
     wrong = replace(statement, sides=lambda _: Sides(given.lhs, {"CGF": right * lam / (lam + 1)}))
-    instance = {"lambda": [1, 2]}
-    assert build(statement, instance).true is True
-    assert build(wrong, instance).true is not True
+    assert check.make(statement).true is True
+    assert check.make(wrong).true is not True
 
 
-ALGEBRA = [  # module, term, a factor that it should not have
-    (theorem4_1_repaired, "rounds", lambda s: s["K"]),
-    (theorem4_1_repaired, "conversion", lambda s: s["l"]),
-    (theorem4_1_server, "fluctuation", lambda s: 1 / s["T"]),
-    (theorem4_1_server, "drift", lambda s: s["epsilon_a"]),
+ALGEBRA = [  # statement, term, a factor that it should not have
+    (theorem4_1.THIRD_PARTY_REPAIRED, "rounds", lambda s: s["K"]),
+    (theorem4_1.THIRD_PARTY_REPAIRED, "conversion", lambda s: s["l"]),
+    (theorem4_1.SERVER_REPAIRED, "fluctuation", lambda s: 1 / s["T"]),
+    (theorem4_1.SERVER_REPAIRED, "drift", lambda s: s["epsilon_a"]),
 ]
 
 
-@pytest.mark.parametrize(("module", "term", "factor"), ALGEBRA)
-def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(module, term, factor):
-    statement = module.REPAIRED
+@pytest.mark.parametrize(("statement", "term", "factor"), ALGEBRA)
+def test_wrong_terms_of_the_repaired_theorem_are_noticed_by_the_algebra(statement, term, factor):
     check = next(c for c in statement.checks if c.method == "algebra")
     assert algebra.run(statement, check, Settings()).verdict == "holds"
     given = sides_of(statement)
@@ -439,10 +437,10 @@ def test_lower_limits_stay_below_the_truth_and_above_the_claim():
             assert p.claimed < p.low < p.high
     (worst,) = (p for p in the_points("claim4.1.third-party.repaired", "cohorts") if p.instance["T"] == 16)
     assert float(worst.low / worst.claimed) > 0.96  # third parties learn almost as much as the server
-    rate = Fraction(2, 3)  # exact at s = K = 1: the accountant's limits enclose the closed form
+    # Exact at s = K = 1: the accountant's limits enclose the closed form.
     described = mechanism("dp-fedavg-record")
     run = described(users=3, records=9, user_rate=2 / 3, record_rate=1.0, local_steps=1, noise_multiplier=2.0, rounds=2)
-    low, high = views.mixture_of_participations(1, 2 * math.sqrt(2), rate, 2)
+    low, high = views.participations({"epsilon": 1, "M": 3, "m": 2, "T": 2}, 2 * math.sqrt(2))
     limits = delta_limits(run.event(), 1.0)
     assert limits.low <= high
     assert low <= limits.high
@@ -612,7 +610,7 @@ def test_attacks_stay_below_what_is_certified(steps, gain):
 @pytest.mark.slow
 def test_formulas_that_are_enough_are_not_refuted(monkeypatch):
     """The repaired formula in place of the printed ones: no attack exceeds it."""
-    repaired = theorem4_1_repaired.REPAIRED
+    repaired = theorem4_1.THIRD_PARTY_REPAIRED
     monkeypatch.setattr(formulas, "three_steps", lambda at: formulas.repaired_epsilon(repaired, at))
     monkeypatch.setattr(formulas, "implementation", lambda at: formulas.repaired_epsilon(repaired, at, at["K"] == 1))
     for name in ("who takes part", "a user's second step", "the other users forget"):
@@ -776,12 +774,10 @@ def test_many_more_rounds_are_certified():
 
 @pytest.mark.slow
 def test_the_last_model_shows_all_rounds_only_where_they_are_enlarged_and_never_clipped() -> None:
-    from dpfl_theory.statements.noble2022.privacy import _formulas, _order
-
     at = {"M": 100, "R": 10**18, "l": 0.01, "s": 0.1, "K": 1, "T": 20_000, "sigma_g": 4.79, "delta": 1e-6}
-    every_round, high = _formulas.certified("dp-fedavg-record", at)
-    last = [_order._of_the_last(at, 1e-6, "third-party", factor, high) for factor in (1e6, 1e12)]
+    every_round, high = formulas.certified("dp-fedavg-record", at)
+    last = [formulas._of_the_last(at, 1e-6, "third-party", factor, high) for factor in (1e6, 1e12)]
     assert last[0] < last[1] <= every_round
     assert last[1] > 0.999 * every_round
     with pytest.raises(ValueError, match="too small"):
-        _order._of_the_last({**at, "R": 10**12}, 1e-6, "third-party", 1e12, high)
+        formulas._of_the_last({**at, "R": 10**12}, 1e-6, "third-party", 1e12, high)

@@ -23,12 +23,11 @@ from dpfl_theory.statements import rates
 from dpfl_theory.statements.noble2022.rates import (
     _rates,
     theorem4_2,
-    theorem4_2_every_delta,
 )
 from dpfl_theory.statements.noble2022.scaffold import _private_runs
 
 STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
-LITERAL = {"scaffold": theorem4_2_every_delta.SCAFFOLD, "fedavg": theorem4_2_every_delta.FEDAVG}
+LITERAL = {"scaffold": theorem4_2.SCAFFOLD_EVERY_DELTA, "fedavg": theorem4_2.FEDAVG_EVERY_DELTA}
 
 
 def check_of(regime: dict[str, Any]) -> Check:
@@ -164,10 +163,10 @@ def test_the_exponents_are_those_of_the_printed_terms() -> None:
 
 def test_a_wrong_exponent_is_noticed_by_the_algebra() -> None:
     def wrong(s: Symbols) -> Sides:
-        given = theorem4_2._scaffold(s)
+        given = theorem4_2.scaffold_sides(s)
         return Sides(given.lhs, {**given.rhs, "start": given.rhs["start"] * s.T ** Fraction(1, 2)})
 
-    outcome = theorem4_2.exponents("scaffold")(replace(theorem4_2.SCAFFOLD, sides=wrong), {})
+    outcome = theorem4_2.exponents("scaffold").make(replace(theorem4_2.SCAFFOLD, sides=wrong))
     assert outcome.true is False
     assert "start has T^(-1/2), not -1" in outcome.reason
 
@@ -204,7 +203,7 @@ def test_the_hypothesis_on_delta_is_needed(method: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("family", [theorem4_2_every_delta.SURE, theorem4_2_every_delta.RARE])
+@pytest.mark.parametrize("family", [theorem4_2.SURE, theorem4_2.RARE])
 @pytest.mark.parametrize("method", LITERAL)
 def test_no_constant_saves_the_printed_bound(method: str, family: str) -> None:
     """Both families refute the printed logarithms, and spare those of sigma_g*."""

@@ -1,6 +1,6 @@
-"""DP-ScaffNew without clipping, as hou2023's statements run it: exactly, and by simulation.
+"""DP-ScaffNew as hou2023's statements run it: exactly, and by simulation.
 
-`expected_psi` and its helpers compute exact second moments on quadratics that share their axes, in rational arithmetic.
+`moments` and `iterations` compute exact second moments on quadratics that share their axes, in rational arithmetic.
 Along one axis client i has the gradient q_i x + h*_i, and the minimiser is 0, as the shifts h* add up to zero.
 
 `experiment` is Theorem 1's run, under the noise that Lemma 1 prescribes. C enters only through the noise, in v C^2
@@ -11,41 +11,52 @@ statements, so NumPy and the algorithms are imported where they are used.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import partial
+from itertools import product
 from typing import Any
 
-from dpfl_theory.algorithms.scaffnew import UnclippedScaffNew
-from dpfl_theory.core import Check, Experiment, Statement, checks
+from dpfl_theory.algorithms.scaffnew import DPScaffNew, UnclippedScaffNew
+from dpfl_theory.core import Experiment, Statement, Values
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
-from dpfl_theory.problems import make
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.statements import experiments
+from dpfl_theory.statements.hou2023._instances import TABLE
 from dpfl_theory.statements.hou2023.lemma1 import LEMMA1
+from dpfl_theory.statements.hou2023.run_symbols import PRIVATE
+from dpfl_theory.statements.instances import Runs
 
-__all__ = [
-    *(
-        "INSTANCES",
-        "Iterate",
-        "expected_parts",
-        "expected_psi",
-        "experiment",
-        "iterated",
-        "parts",
-        "psi_start",
-        "quadratics",
-    ),
-    *("run_of", "runs", "server_moment"),
-]
-
+Numbers = Sequence[Fraction]
+Rows = Sequence[Numbers]
 Iterate = tuple[Vector, tuple[tuple[Vector, ...], tuple[Vector, ...]]]
 """After an iteration: the server's vector, and the clients' vectors and control variates."""
 
 
-def psi_start(start: Sequence[Fraction], shifts: Sequence[Sequence[Fraction]], eta: Fraction, p: Fraction) -> Fraction:
+def fractions(data: Any) -> Any:
+    """Numbers written as text, in lists or not, as fractions.
+
+    >>> fractions([["1/2"], ["3"]])
+    [[Fraction(1, 2)], [Fraction(3, 1)]]
+    """
+    return [fractions(one) for one in data] if isinstance(data, (list, tuple)) else Fraction(data)
+
+
+def combinations(instance: Mapping[str, Any], usual: Mapping[str, str]) -> Iterator[tuple[Fraction, ...]]:
+    """All combinations of the instance's values, or of the usual ones, which spaces separate.
+
+    >>> list(combinations({"p": ["1/2"]}, {"p": "1", "T": "2 3"}))
+    [(Fraction(1, 2), Fraction(2, 1)), (Fraction(1, 2), Fraction(3, 1))]
+    """
+    return product(*(fractions(instance.get(name, values.split())) for name, values in usual.items()))
+
+
+def psi_start(start: Numbers, shifts: Rows, eta: Fraction, p: Fraction) -> Fraction:
     """psi_0 for h_0 = 0: start (d,) is x_0 - x*, shifts (N, d) are the gradients h*_i at the minimiser.
 
     >>> psi_start([Fraction(1)], [[Fraction(1)], [Fraction(-1)]], Fraction(1), Fraction(1, 2))
@@ -56,15 +67,15 @@ def psi_start(start: Sequence[Fraction], shifts: Sequence[Sequence[Fraction]], e
 
 
 def iterated(
-    x: Sequence[Fraction],
-    h: Sequence[Fraction],
-    q: Sequence[Fraction],
+    x: Numbers,
+    h: Numbers,
+    q: Numbers,
     eta: Fraction,
     p: Fraction,
     T: int,
     variance: Fraction,
     *,
-    shifts: Sequence[Fraction] | None = None,
+    shifts: Numbers | None = None,
     gain: Fraction | None = None,
 ) -> Moments[Iterate]:
     """The second moments after T iterations along one axis, from the clients' vectors x and control variates h.
@@ -97,13 +108,7 @@ def parts(found: Moments[Iterate]) -> tuple[Fraction, Fraction]:
 
 
 def expected_parts(
-    curvatures: Sequence[Sequence[Fraction]],
-    start: Sequence[Fraction],
-    shifts: Sequence[Sequence[Fraction]],
-    eta: Fraction,
-    p: Fraction,
-    T: int,
-    variance: Fraction,
+    curvatures: Rows, start: Numbers, shifts: Rows, eta: Fraction, p: Fraction, T: int, variance: Fraction
 ) -> tuple[Fraction, Fraction]:
     """E||x_T - x*||^2 and (eta^2/p^2) E||h_T - h*||^2, whose sum is E psi_T; arguments as for `expected_psi`."""
     distance = control = Fraction(0)
@@ -115,13 +120,7 @@ def expected_parts(
 
 
 def expected_psi(
-    curvatures: Sequence[Sequence[Fraction]],
-    start: Sequence[Fraction],
-    shifts: Sequence[Sequence[Fraction]],
-    eta: Fraction,
-    p: Fraction,
-    T: int,
-    variance: Fraction,
+    curvatures: Rows, start: Numbers, shifts: Rows, eta: Fraction, p: Fraction, T: int, variance: Fraction
 ) -> Fraction:
     """E psi_T of Algorithm 2 without clipping, h_0 = 0; curvatures (N, d), start (d,), shifts (N, d), as fractions.
 
@@ -134,8 +133,8 @@ def expected_psi(
 
 def server_moment(
     start: Fraction,
-    h: Sequence[Fraction],
-    q: Sequence[Fraction],
+    h: Numbers,
+    q: Numbers,
     eta: Fraction,
     p: Fraction,
     T: int,
@@ -153,86 +152,79 @@ def server_moment(
     return found.square(found.state[0])
 
 
-# By simulation.
+def message(found: Moments[Iterate], eta: Fraction) -> Fraction:
+    """Mean over the clients of E(xhat_i - x_i)^2 along one axis: the messages just after communicating."""
+    sent = [eta * (h - found.world.gradient(i, x)) for i, (x, h) in enumerate(zip(*found.state[1]))]
+    return sum(map(found.square, sent), Fraction(0)) / len(sent)
 
 
-def quadratics(condition: float, heterogeneity: float, clients: int = 6, dimension: int = 4) -> dict[str, Any]:
-    """A problem, as data: quadratics with this condition number of every client."""
-    parameters = {"clients": clients, "dimension": dimension, "condition": condition, "heterogeneity": heterogeneity}
-    return {"family": "quadratic", "parameters": {**parameters, "seed": 3}}
+def _constants(instance: Mapping[str, Any], curvatures: Numbers) -> tuple[Fraction, Fraction, Fraction]:
+    """mu and L of clients with these curvatures, and ln(1/delta)."""
+    L = max(curvatures)
+    mu = Fraction(instance["mu/L"]) * L if "mu/L" in instance else min(curvatures)
+    return mu, L, Fraction(instance.get("ln(1/delta)", "1"))
 
 
-def _cancer(**parameters: Any) -> dict[str, Any]:
-    return {
-        "family": "logistic-data",
-        "parameters": {"data": "breast-cancer", "features": 5, "clients": 8, **parameters},
-    }
+def moments(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """E psi_T and its part of the control variates on quadratics, h_0 = 0; C = epsilon = 1, and v and delta are such
+    that v ln(1/delta) is the ``noise``. Without h all optimal shifts are zero."""
+    q, start = fractions(instance["q"]), fractions(instance["start"])
+    h = fractions(instance["h"]) if "h" in instance else [[Fraction(0)] * len(start) for _ in q]
+    mu, L, log = _constants(instance, [x for row in q for x in row])
+    fixed = {"mu": mu, "L": L, "N": len(q), "d": len(start), "C": 1, "epsilon": 1, "delta": sp.exp(-sp.sympify(log))}
+    steps, counts = ("1 1/2", "1 2 7") if "h" in instance else ("1", "1 5 20")
+    usual = {"eta L": steps, "p": "1 1/2 1/5", "T": counts, "noise": "0 1/100 3"}
+    for share, p, T, unit in combinations(instance, usual):
+        eta, at = share / L, {"eta": share / L, "p": p, "T": int(T)}
+        distance, shifts = expected_parts(q, start, h, eta, p, int(T), p * T * unit)
+        psi = {"psi_0": psi_start(start, h, eta, p), "E_psi": distance + shifts, "E_shifts": shifts}
+        yield Values({**fixed, **at, **psi, "v": unit / log}, {**at, "v C^2 ln(1/delta)/epsilon^2": unit})
 
 
-def run_of(problem: Mapping[str, Any], noise: float, T: int, distance: float, **more: Any) -> dict[str, Any]:
-    """A run of Algorithm 2; noise: v C^2 ln(1/delta)/epsilon^2 [X^2]; distance: ||x_0 - x*|| of one client; step: that
-    of eta L; p: sqrt(mu/L) where it is None."""
-    return {"problem": problem, "step": 1.0, "p": None, "T": T, "noise": noise, "distance": distance, **more}
+def iterations(_: Statement, instance: Mapping[str, Any], usual: Mapping[str, str]) -> Iterator[Values]:
+    """E psi_t and E psi_{t+1}, t = T - 1, and the mean squared message of that iteration on quadratics along one axis,
+    from the clients' vectors a and control variates b."""
+    q, a, b = (fractions(instance[k]) for k in ("q", "a", "b"))
+    mu, L, log = _constants(instance, q)
+    for share, p, T, variance in combinations(instance, usual):
+        t, eta = max(int(T) - 1, 0), share / L
+        now, then = (iterated(a, b, q, eta, p, count, variance) for count in (t, t + 1))
+        psi = [distance + (eta / p) ** 2 * control for distance, control in map(parts, (now, then))]
+        symbols: dict[str, Any] = {
+            "psi_t": psi[0],
+            "E_mean_psi": psi[0],
+            "psi_next": psi[1],
+            "E_messages": message(now, eta),
+        }
+        symbols |= {"eta": eta, "p": p, "mu": mu, "L": L, "N": len(q), "d": 1, "T": int(T)}
+        symbols |= {"noise_variance": variance, "delta": sp.exp(-sp.sympify(log))}
+        yield Values(symbols, {"eta": eta, "p": p, "t": t, "sigma^2": variance})
 
 
-INSTANCES: dict[str, dict[str, Any]] = {
-    "quadratics, p = sqrt(mu/L)": run_of(quadratics(20.0, 2.0), 0.02, 60, 2.0),
-    "quadratics, always communicating": run_of(quadratics(20.0, 2.0), 0.02, 30, 2.0, p=1.0),
-    "quadratics, rare communication, short step": run_of(quadratics(20.0, 2.0), 0.05, 100, 5.0, p=0.1, step=0.3),
-    "quadratics, hardly any communication": run_of(quadratics(4.0, 1.0), 0.2, 40, 1.0, p=0.01),
-    "quadratics, one iteration": run_of(quadratics(20.0, 2.0), 0.5, 1, 1.0),
-    "one client, one dimension, noise dominates": run_of(quadratics(1.0, 0.0, 1, 1), 1.0, 20, 0.1, p=1.0, step=0.5),
-    "very heterogeneous quadratics, start at x*": run_of(quadratics(20.0, 50.0), 0.02, 60, 0.0),
-    "shared minimiser, noise dominates": run_of(quadratics(5.0, 0.0), 1.0, 40, 0.5),
-    "40 clients in 200 dimensions": run_of(quadratics(100.0, 2.0, 40, 200), 0.001, 60, 3.0, replicates=64),
-    "100 clients, condition 1000": run_of(quadratics(1000.0, 2.0, 100), 0.001, 100, 1.0, replicates=256),
-    "two clients far apart": run_of(quadratics(1000.0, 30.0, 2, 4), 0.001, 100, 1.0),
-    "breast cancer with ridge, i.i.d.": run_of(_cancer(ridge=0.05), 0.02, 60, 2.0, replicates=1024),
-    "breast cancer with ridge, sorted by label": run_of(
-        _cancer(ridge=0.05, partition="shards", shards_per_client=1), 0.02, 40, 2.0, replicates=1024
-    ),
-}
-
-
-def _variance(values: Mapping[str, float]) -> float:
-    """Lemma 1's variance of one coordinate, as printed."""
-    return float(evaluate(prescription_of(LEMMA1)["noise_variance"], values, LEMMA1.id))
-
-
-def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Algorithm 2 without clipping on an instance of `run_of`, from h_0 = 0."""
-    import numpy as np
-
-    from dpfl_theory.simulation import Simulation
-    from dpfl_theory.simulation.observables import Reach
-
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
-    c, T, delta = problem.constants, int(instance["T"]), 1e-5
-    assert c.w_star is not None
-    eta = float(instance["step"]) / c.L_max
+def experiment(_: Statement, instance: Mapping[str, Any], clipped: bool = False, silent: bool = False) -> Experiment:
+    """Algorithm 2 on an instance, from h_0 = 0: without clipping or with C = 1, with Lemma 1's noise or without noise,
+    where only the coins are drawn."""
+    problem, delta = experiments.problem_of(instance), 1e-5
+    start, c, T = experiments.start_of(problem, instance, 99), problem.constants, int(instance["T"])
     p = math.sqrt(c.mu_min / c.L_max) if instance["p"] is None else float(instance["p"])
-    direction = np.random.default_rng(99).standard_normal(problem.d)
-    start = c.w_star + float(instance["distance"]) * direction / np.linalg.norm(direction)
-    h_star = problem.gradients_at_star
-    values = {
-        "eta": eta,
-        "p": p,
-        "T": float(T),
-        "L": c.L_max,
-        "mu": c.mu_min,
-        "N": float(problem.n),
-        "d": float(problem.d),
-        "C": 1.0,
-        "v": float(instance["noise"]) / math.log(1 / delta),
-        "epsilon": 1.0,
-        "delta": delta,
-        "psi_0": problem.n * float(np.sum((start - c.w_star) ** 2)) + (eta / p) ** 2 * float(np.sum(h_star**2)),
-    }
-    algorithm = Simulation(UnclippedScaffNew(eta=eta, p=p, sigma=math.sqrt(_variance(values))))
-    replicates = int(instance.get("replicates", 2048))
-    return Experiment(problem, algorithm, T, start, values, replicates, Reach.anywhere(problem))
+    chosen = {"eta": float(instance["step"]) / c.L_max, "p": p}
+    values = experiments.measured(PRIVATE, problem, start, T, experiments.cohort_of(instance), chosen)
+    values["v"] = float(instance["noise"]) / math.log(1 / delta)
+    del values["noise_variance"]  # Lemma 1 determines it
+    variance = float(evaluate(prescription_of(LEMMA1)["noise_variance"], values, LEMMA1.id))
+    sigma = 0.0 if silent else math.sqrt(variance)
+    run = DPScaffNew(**chosen, C=1.0, sigma=sigma) if clipped else UnclippedScaffNew(**chosen, sigma=sigma)
+    return experiments.experiment(run, problem, start, T, values, instance, random=p < 1.0 or sigma > 0.0)
 
 
-def runs(found: Mapping[str, Mapping[str, Any]]) -> tuple[Check, ...]:
-    """A Monte-Carlo check on each named instance."""
-    return checks("monte-carlo", experiment, found)
+FREE = Runs(TABLE, experiment, edges=False)
+"""Runs without clipping; `CLIPPED`: with it; `SILENT`: without noise."""
+CLIPPED, SILENT = FREE.by(partial(experiment, clipped=True)), FREE.by(partial(experiment, silent=True))
+MOMENTS = Runs(TABLE, moments, "exact")
+"""Exact moments of T iterations along several axes."""
+CONTRACTS = Runs(
+    TABLE, partial(iterations, usual={"eta L": "1 1/2", "p": "1 1/2 1/9", "T": "1", "sigma^2": "0 1/5"}), "exact"
+)
+"""Single iterations, from the clients' vectors and control variates that differ."""
+MESSAGES = Runs(TABLE, partial(iterations, usual={"eta L": "1", "p": "1", "T": "1 2 5", "sigma^2": "0 1/3"}), "exact")
+"""Messages and psi after several iterations, of which each communicates."""

@@ -15,6 +15,7 @@ from dpfl_theory.statements import prescribed_noise
 
 PAPER = "hou2023"
 
+# fmt: off
 _ALL = (
     Symbol("eta", "step size", (-1, 2), "positive", r"\eta"),
     Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
@@ -29,49 +30,40 @@ _ALL = (
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
     Symbol("psi_0", "the Lyapunov function at the start", (0, 2), "nonnegative", r"\psi_0"),
     Symbol("D", "initial distance, stacked over clients", (0, 1), "nonnegative", r"\|\mathbf{x}_0 - \mathbf{x}^*\|"),
-    Symbol(
-        "H",
-        "distance of the first shifts from $h^*$, stacked",
-        (1, -1),
-        "nonnegative",
-        r"\|\mathbf{h}_0 - \mathbf{h}^*\|",
-    ),
+    Symbol("H", "distance of the first shifts from $h^*$, stacked", (1, -1), "nonnegative",
+        r"\|\mathbf{h}_0 - \mathbf{h}^*\|"),
+    Symbol("psi_t", r"$E \psi_t$", (0, 2), "nonnegative", r"\mathbf{E}[\psi_t]"),
+    Symbol("psi_next", r"$E \psi_{t+1}$", (0, 2), "nonnegative", r"\mathbf{E}[\psi_{t+1}]"),
+    Symbol("noise_variance", "variance of a message's noise per coordinate", (0, 2), "nonnegative", r"\sigma^2"),
+    Symbol("mean_shift", r"length of $(1/N) \sum_i h_t^{(i)}$", (1, -1), "nonnegative",
+        r"\|\mathbf{A}(\mathbf{h}_t)\|"),
+    Symbol("T_1", r"$E\|A(x + e_t) - A(y)\|^2$, the first part of $\psi$ after communicating", (0, 2), "nonnegative",
+        "T_1"),
+    Symbol("T_2", r"the second part of $\psi$ after communicating", (0, 2), "nonnegative", "T_2"),
+    Symbol("y_t", r"$\|[\hat x_{t+1} - x^*] - (\eta/p)[h_t - h^*]\|$", (0, 1), "nonnegative", r"\|\mathbf{y}_t\|"),
     Symbol("eta_any", "any other step size", (-1, 2), "positive", r"\eta'"),
     Symbol("p_any", "any other probability", (0, 0), "probability", "p'"),
     Symbol("T_any", "any other number of iterations", (0, 0), "positive", "T'"),
 )
+# fmt: on
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
-MESSAGES = Expected(
-    "E_messages",
-    (("message-squared", 1),),
-    (0, 2),
+
+def _expected(name: str, observable: str, latex: str, meaning: str, when: str = "mean") -> Expected:
+    return Expected(name, ((observable, 1),), (0, 2), latex, meaning, when=when)
+
+
+# fmt: off
+MESSAGES = _expected("E_messages", "message-squared",
     r"\mathbf{E}\left[\frac{1}{N}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2\right]",
-    "expected squared length of what a client would send, as a mean over clients and iterations",
-)
-MEAN_PSI = Expected(
-    "E_mean_psi",
-    (("scaffnew-lyapunov", 1),),
-    (0, 2),
-    r"\mathbf{E}[\psi_t]",
-    "expected Lyapunov function, as a mean over iterations",
-)
-SHIFTS = Expected(
-    "E_shifts",
-    (("scaffnew-shifts", 1),),
-    (0, 2),
-    r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
-    r"expected squared distance of the control variates from $h^*$, in $\psi$'s scale, after $T$ iterations",
-    when="end",
-)
-PSI = Expected(
-    "E_psi",
-    (("scaffnew-lyapunov", 1),),
-    (0, 2),
-    r"\mathbb{E}[\psi_T]",
-    "expected Lyapunov function after $T$ iterations",
-    when="end",
-)
+    "expected squared length of what a client would send, as a mean over clients and iterations")
+MEAN_PSI = _expected("E_mean_psi", "scaffnew-lyapunov", r"\mathbf{E}[\psi_t]",
+    "expected Lyapunov function, as a mean over iterations")
+SHIFTS = _expected("E_shifts", "scaffnew-shifts", r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
+    r"expected squared distance of the control variates from $h^*$, in $\psi$'s scale, after $T$ iterations", "end")
+PSI = _expected("E_psi", "scaffnew-lyapunov", r"\mathbb{E}[\psi_T]",
+    "expected Lyapunov function after $T$ iterations", "end")
+# fmt: on
 
 
 def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:
@@ -90,6 +82,7 @@ STRONGLY_CONVEX = Hypothesis(
 SMOOTH = Hypothesis(lambda s, c: (s.mu <= s.L, c.L_max <= s.L), "each $f_i$ is $L$-smooth")
 STEP = Hypothesis(lambda s: (s.eta > 0, s.eta <= 1 / s.L))
 COIN = Hypothesis(lambda s: (s.p > 0, s.p <= 1))
+ALWAYS = Hypothesis(lambda s: sp.Eq(s.p, 1), "$p = 1$: every iteration communicates")
 ITERATIONS = Hypothesis(lambda s: (s.T >= 1, whole(s.T)), r"$T \ge 1$ iterations")
 FULL_GRADIENTS = Hypothesis.custom("local gradients are full ones", by_construction)
 UNCLIPPED = Hypothesis.custom(r"clipping is never active: $C > \|\hat x_i - x\|$ in every iteration", by_construction)
@@ -97,5 +90,5 @@ CLIPPED = Hypothesis.custom(
     "clipping is in force; without noise every message would be shorter than $C$", by_construction
 )
 DELTA = prescribed_noise.DELTA
-STATED = {"mu > 0": {"mu": "0"}, "mu <= L": {"mu": "51/50"}, "delta < 1": {"delta": "+1/2"}}
-"""Restated values of symbols for which one hypothesis fails, where mu = L and delta = 1/2."""
+UNDER_LEMMA1 = (STRONGLY_CONVEX, SMOOTH, STEP, COIN, ITERATIONS, FULL_GRADIENTS, UNCLIPPED)
+"""What Theorem 1 supposes of the run."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,23 +12,15 @@ from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
+from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks
 
-PAPER = "hou2023"
 _SYMBOLS = (
     Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
-    Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
-    Symbol("p", "probability that an iteration communicates", (0, 0), "probability", "p"),
+    *hou.symbols("C", "p"),
     Symbol("T", "iterations", (0, 0), "integer", "T"),
-    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
-    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    *hou.symbols("epsilon", "delta"),
 )
-_CONSTANTS = (
-    Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
-    Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
-)
-
-
 ITERATIONS = Hypothesis(
     lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
     r"$T \ge 1$ iterations, each of which communicates with probability $p$ in (0, 1]",
@@ -39,11 +32,6 @@ def _squared(s: Mapping[str, Any], variance: Any) -> Any:
     return variance / (s["C"] ** 2 * s["T"])
 
 
-def _squared_if_all(s: Mapping[str, Any], variance: Any) -> Any:
-    """The same for p = 1, where the printed pT is T."""
-    return _squared(s, variance).subs(s["p"], 1)
-
-
 def _printed(s: Symbols) -> Any:
     return s.v * s.C**2 * s.p * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
@@ -52,21 +40,15 @@ def _enough(s: Symbols) -> Any:
     return 4 * s.C**2 * s.T * sp.log(1 / s.delta) / s.epsilon**2
 
 
-def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
-    """The exact delta (low, high) when a binomial number of releases is seen, each with this squared noise multiplier.
+def _at_least(variance: Callable[[Symbols], Any]) -> dict[str, Any]:
+    """The sides and the prescription of noise with at least this variance."""
+    sides = lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)})  # noqa: E731
+    return {"relation": ">=", "sides": sides, "prescription": lambda s: {"noise_variance": variance(s)}}
 
-    The coins do not depend on the data and are seen, so delta is the mean over their number j of the delta of j
-    releases.
-    """
-    low = high = mpmath.mpf(0)
-    with mpmath.workdps(50):
-        chance = mpmath.mpf(p)
-        for j in range(1, T + 1):
-            weight = mpmath.binomial(T, j) * chance**j * (1 - chance) ** (T - j)
-            below, above = noise.one_release(epsilon, squared / j)
-            low, high = low + weight * below, high + weight * above
-        rounding = high * mpmath.mpf(10) ** -30
-        return low - rounding, high + rounding
+
+def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any, Any]:
+    """The exact delta (low, high) of T iterations, each of whose releases has this squared noise multiplier."""
+    return noise.over_random_rounds(lambda j: noise.one_release(epsilon, squared / j), T, p)
 
 
 def _every_iteration(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
@@ -118,18 +100,21 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
 LEMMA1: Statement = Statement(
     id="hou2023.lemma1",
     kind="lemma",
-    source=Source(PAPER, "Lemma 1, Section 2"),
-    symbols=(*_SYMBOLS, *_CONSTANTS),
+    source=Source(hou.PAPER, "Lemma 1, Section 2"),
+    symbols=(
+        *_SYMBOLS,
+        Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
+        Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+    ),
     hypotheses=(
         Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
         ITERATIONS,
         noise.DELTA,
     ),
-    relation=">=",
-    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _printed(s)}),
-    prescription=lambda s: {"noise_variance": _printed(s)},
+    **_at_least(_printed),
     checks=(
-        noise.rounds_together(_squared_if_all),
+        # At p = 1, where the printed pT is T.
+        noise.rounds_together(lambda s, variance: _squared(s, variance).subs(s["p"], 1)),
         Check(
             "privacy",
             "no constants, every iteration communicates",
@@ -148,17 +133,15 @@ LEMMA1: Statement = Statement(
     expected="violated",
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = replace(
+    LEMMA1,
     id="hou2023.lemma1.repaired",
-    kind="lemma",
-    source=Source(PAPER, "Lemma 1, Section 2"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
-    relation=">=",
-    sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": _enough(s)}),
-    prescription=lambda s: {"noise_variance": _enough(s)},
+    **_at_least(_enough),
     checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),
     smoke=("the smallest constant",),
+    expected="holds",
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

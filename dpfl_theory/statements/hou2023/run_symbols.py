@@ -18,7 +18,8 @@ def _constants(run: Run) -> dict[str, float]:
     c, psi = run.problem.constants, math.nan
     if c.w_star is not None:
         control = (run["eta"] / run["p"]) ** 2 * float(np.sum(run.problem.gradients_at_star**2))
-        psi = run.clients * float(c.w_star @ c.w_star) + control
+        away = c.w_star if run.start is None else run.start - c.w_star
+        psi = run.clients * float(np.sum(away**2)) + control
     return {"L": c.L_max, "mu": c.mu_min, "psi_0": psi}
 
 

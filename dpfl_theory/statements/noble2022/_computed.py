@@ -48,7 +48,7 @@ def server_shares() -> tuple[float, ...]:
     sigma_g is the order of Theorem 4.1 with the constant 1 for this epsilon."""
     from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
     from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
-    from dpfl_theory.statements.noble2022.privacy.theorem4_1_server import SERVER
+    from dpfl_theory.statements.noble2022.privacy.theorem4_1 import SERVER
 
     found = []
     for setting, rounds in entries(PRINTED):

@@ -7,10 +7,13 @@ from typing import Any
 
 from dpfl_theory.lazy import mpmath
 
-__all__ = ["FAMILIES", "gaussian_moment", "subsampled_cgf"]
-
 CELLS = 20_000
 """Cells of the integral over hockey sticks; its two sums differ by a few per cent."""
+
+
+def around(value: Any, slack: str = "1e-12") -> tuple[Any, Any]:
+    """Limits of a number that this relative error may have changed; the usual one is what quadrature may lose."""
+    return value * (1 - mpmath.mpf(slack)), value * (1 + mpmath.mpf(slack))
 
 
 def gaussian_divergence(order: Any, deviation: Any) -> Any:

@@ -15,6 +15,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 
 PAPER = noble.PAPER
 
+# fmt: off
 _ALL = (
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\epsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
@@ -36,7 +37,21 @@ _ALL = (
     Symbol("u", "the constant of the hypotheses and of the noise", (0, 0), "positive", "u"),
     Symbol("v", "the constant of the guarantee", (0, 0), "positive", "v"),
     Symbol("epsilon_s", "privacy budget towards the server", (0, 0), "positive", r"\epsilon_s"),
+    Symbol("x", r"share of $\delta$ that goes into the conversion", (0, 0), "probability", "x"),
+    Symbol("epsilon_a", r"$K \varepsilon''(\alpha, \sigma_g^2) + \log(T/(x \delta))/(\alpha - 1)$", (0, 0), "positive",
+        r"\epsilon_a"),
+    Symbol("rdp_1", "Renyi budget of $M_1$", (0, 0), "positive", r"\epsilon_1"),
+    Symbol("rdp_2", "Renyi budget of $M_2$", (0, 0), "positive", r"\epsilon_2"),
+    Symbol("rdp_q", "smallest Renyi budget of the subsampled mechanism", (0, 0), "positive", r"\epsilon'(\alpha)"),
+    Symbol("rdp_floor", "the bound of Lemma B.7 at the integer below", (0, 0), "positive",
+        r"\epsilon'(\lfloor\alpha\rfloor)"),
+    Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)"),
+    Symbol("rest", r"the terms $j = 3, \dots, \alpha$", (0, 0), "nonnegative",
+        r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}"),
+    Symbol("rdp_step", r"$\varepsilon''$ of equation (8) at $\sigma_g^2$", (0, 0), "positive",
+        r"\epsilon''(\alpha, \sigma_g^2)"),
 )
+# fmt: on
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
 
@@ -46,14 +61,29 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
 
 
 def edges(
-    build: Callable[..., Any], instance: Mapping[str, Any], stated: Mapping[str, Mapping[str, str]]
+    build: Callable[..., Any],
+    instance: Mapping[str, Any],
+    outside: Mapping[str, Mapping[str, Any]],
+    inside: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> tuple[Check, ...]:
-    """The instances just outside of hypotheses, by the hypotheses' words, with the symbols that each restates."""
-    outside = {f"just outside {words}": {**instance, "stated": symbol} for words, symbol in stated.items()}
-    return checks("privacy", build, outside, "not-applicable")
+    """The checks just outside, and just inside, of hypotheses, by these hypotheses' words: what each changes in an
+    instance."""
+    beyond = {f"just outside {words}": {**instance, **change} for words, change in outside.items()}
+    within = {f"just inside {words}": {**instance, **change} for words, change in (inside or {}).items()}
+    return checks("privacy", build, {**within, **beyond}, dict.fromkeys(beyond, "not-applicable"))
 
 
-EDGES = {"lM >= 1": {"l": "99/100"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "1000000"}}
+def numbers(**texts: str) -> dict[str, list[str]]:
+    """An instance of lists of numbers, which spaces separate."""
+    return {name: text.split() for name, text in texts.items()}
+
+
+def stated(**symbols: str) -> dict[str, Any]:
+    """A change of an instance that only states other values of symbols."""
+    return {"stated": symbols}
+
+
+EDGES = {"lM >= 1": stated(l="99/100"), "sigma_g > 0": stated(sigma_g="0"), "delta < 1": stated(delta="1000000")}
 """Restated values at a point with lM = 1 and delta = 1e-6."""
 DELTA = prescribed_noise.DELTA
 ORDER = Hypothesis(lambda s: s.alpha > 1)

@@ -1,4 +1,4 @@
-"""The views of DP-SCAFFOLD and DP-FedAvg: exact values and limits for the claims about them.
+r"""The views of DP-SCAFFOLD and DP-FedAvg: exact values and limits for the claims about them.
 
 The data behind the lower limits. Losses are absolute deviations |p x - b|, convex with gradients of norm at most C. One
 record of user 0 has p = (1, kappa) in one data set and (-1, kappa) in the other, in units of C/sqrt(1 + kappa^2), with
@@ -13,31 +13,138 @@ far that both gradients change sign. Further coordinates show which users take p
 
 The record's move is 1/sqrt(1 + kappa^2) of the largest possible one, with kappa = 0.01. The distances along the other
 coordinates grow with R, so that for R = 10^9 a failure has probability below `UNSEEN`.
+
+`LinearRun` has both algorithms in exact arithmetic, where everything that is released is linear in the noise.
+
+User 0's record moves its noisy gradient by +-1 (the unit is 2C/(sR)) in every local step, with a sign that may depend
+on the round; all other gradients are affine functions of the user's model. Every released number is then a linear form
+in the record's presence and in independent normal variables of variance :math:`\sigma_g^2`. So a view is a Gaussian
+vector whose mean is moved by some v and whose covariance is :math:`\sigma_g^2 \Sigma`: its privacy is that of one
+Gaussian release with noise multiplier :math:`\sigma_g/\mu`, :math:`\mu^2 = v^\top \Sigma^{-1} v`.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.lazy import mpmath
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import RoundResult, run_round
+from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._linear import LinearRun, cohort_sequences, squared_distance
+from dpfl_theory.statements.prescribed_noise import over_random_rounds
 
-__all__ = [
-    "LEVEL",
-    "SMALL",
-    "UNSEEN",
-    "alternating",
-    "delta_limits",
-    "mixture_of_participations",
-    "sampled_low",
-    "symbols_at",
-    "third_party_low",
-]
+Form = list[Fraction]
+"""Coefficients of the record's presence and of each noise variable."""
+
+
+class LinearWorld(Quadratics):
+    """Users with gradients a_i x, to which the record adds ``sign`` for user 0; errors of variance 1; the cohort is
+    given."""
+
+    def __init__(self, observed: tuple[int, ...], curvatures: Sequence[Fraction], sign: int = 1) -> None:
+        super().__init__(curvatures, [-sign, *[0] * (len(curvatures) - 1)], {"error": 1})
+        self.heard = observed
+
+    def cohort(self, size: int, replacement: bool = False) -> tuple[int, ...]:
+        return self.heard
+
+
+@dataclass(frozen=True)
+class LinearRun:
+    """One run in one dimension, for a given sequence of cohorts.
+
+    Args:
+        users: M.
+        cohorts: the users of each round.
+        local_steps: K.
+        signs: the sign of the record's move in each round.
+        curvatures: of each user's loss; 0 where its gradient is constant.
+        local_step, global_step: eta_l and eta_g.
+    """
+
+    users: int
+    cohorts: tuple[tuple[int, ...], ...]
+    local_steps: int = 1
+    signs: tuple[int, ...] = ()
+    curvatures: tuple[Fraction, ...] = ()
+    local_step: Fraction = Fraction(1)
+    global_step: Fraction = Fraction(1)
+
+    def views(self, control: bool) -> tuple[list[Form], list[Form], list[Form]]:
+        """The views of the server (all messages), of third parties in all rounds, and of third parties in the last one:
+        of DP-SCAFFOLD, or of DP-FedAvg without ``control``."""
+        K, zero, size = self.local_steps, Vector(Fraction(0)), len(self.cohorts[0])
+        now = RoundResult(zero, (zero, (zero,) * self.users) if control else None)
+        kind = Scaffold if control else TwoSidedFedAvg
+        algorithm = kind(local_step=self.local_step, global_step=self.global_step, local_steps=K)
+        messages: list[Vector] = []
+        models: list[list[Vector]] = []
+        for t, cohort in enumerate(self.cohorts):
+            world = LinearWorld(
+                cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1
+            )
+            before, now = now, run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
+            for i in cohort:
+                messages.append(now.paths[i][-1] - before.x)
+                messages += [now.state[1][i] - before.state[1][i]] if control else []
+            models.append([now.x, now.state[0]] if control else [now.x])
+        forms = forms_of([*messages, *(v for seen in models for v in seen)])
+        return forms[: len(messages)], forms[len(messages) :], forms[-len(models[-1]) :]
+
+
+def forms_of(vectors: Sequence[Vector]) -> list[Form]:
+    """Their coefficients: of the record's presence, which is their known part, and of each error in any of them.
+
+    >>> forms_of([Vector(Fraction(1), {"e": Fraction(2)}), Vector(Fraction(0), {"f": Fraction(3)})])
+    [[Fraction(1, 1), Fraction(2, 1), Fraction(0, 1)], [Fraction(0, 1), Fraction(0, 1), Fraction(3, 1)]]
+    """
+    names = list(dict.fromkeys(name for v in vectors for name in v.errors))
+    return [[v.known, *(v.errors.get(name, Fraction(0)) for name in names)] for v in vectors]
+
+
+def squared_distance(view: Sequence[Form]) -> Fraction:
+    r""":math:`\mu^2 \sigma_g^{2} = v^\top \Sigma^{-1} v` of a view, by orthogonalising its noise; dependent numbers add
+    nothing.
+
+    >>> squared_distance([[Fraction(1), Fraction(1), Fraction(1)], [Fraction(2), Fraction(2), Fraction(2)]])
+    Fraction(1, 2)
+    """
+    basis: list[Form] = []
+    total = Fraction(0)
+    for form in view:
+        rest = list(form)
+        for known in basis:
+            rest = _plus(rest, known, -_inner(rest, known) / _inner(known, known))
+        size = _inner(rest, rest)
+        if size:
+            basis.append(rest)
+            total += rest[0] ** 2 / size
+        elif rest[0]:
+            raise ValueError("a number without noise depends on the record: nothing is private")
+    return total
+
+
+def cohort_sequences(users: int, size: int, rounds: int) -> Iterator[tuple[tuple[int, ...], ...]]:
+    """All sequences of cohorts, which are equally likely."""
+    return product(combinations(range(users), size), repeat=rounds)
+
+
+def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction) -> Form:
+    return [p + factor * q for p, q in zip(a, b)]
+
+
+def _inner(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
+    """The inner product of the noise coefficients."""
+    return sum((p * q for p, q in zip(a[1:], b[1:])), Fraction(0))
+
 
 UNSEEN = 1e-30
 """Probability that is conceded for a sign or a cohort that is not as described."""
@@ -51,7 +158,7 @@ def alternating(rounds: int) -> tuple[int, ...]:
     return tuple(1 - 2 * (t % 2) for t in range(rounds))
 
 
-def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, rounds: int) -> tuple[Any, Any]:
+def participations(point: Mapping[str, Any], deviation: Any) -> tuple[Any, Any]:
     """delta (low, high) when a user takes part in a binomial number j of rounds, which everyone sees. Its releases are
     together one Gaussian release with noise multiplier deviation/sqrt(j).
 
@@ -59,21 +166,16 @@ def mixture_of_participations(epsilon: Any, deviation: Any, rate: Fraction, roun
     """
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
-    low = high = mpmath.mpf(0)
-    with mpmath.workdps(40):
-        q = mpmath.mpf(rate.numerator) / rate.denominator
-        for j in range(1, rounds + 1):
-            weight = mpmath.binomial(rounds, j) * q**j * (1 - q) ** (rounds - j)
-            below, above = gaussian_delta(epsilon, deviation / mpmath.sqrt(j))
-            low, high = low + weight * below, high + weight * above
-        rounding = high * mpmath.mpf(10) ** -30
-        return low - rounding, high + rounding
+    rate = Fraction(point["m"], point["M"])
+    of_rounds = lambda j: gaussian_delta(point["epsilon"], deviation / mpmath.sqrt(j))  # noqa: E731
+    return over_random_rounds(of_rounds, point["T"], rate)
 
 
-def third_party_low(epsilon: Any, sigma: Any, users: int, size: int, rounds: int) -> Any:
+def third_party_low(point: Mapping[str, Any]) -> Any:
     """A delta that DP-SCAFFOLD's last models (x^T, c^T) certainly show at s = K = 1, by the data described above."""
     from dpfl_theory.privacy.gaussian import gaussian_delta
 
+    epsilon, sigma, users, size, rounds = (point[k] for k in ("epsilon", "sigma_g", "M", "m", "T"))
     signs = alternating(rounds)
     found: Counter[Fraction] = Counter()
     for cohorts in cohort_sequences(users, size, rounds):
@@ -89,8 +191,8 @@ def third_party_low(epsilon: Any, sigma: Any, users: int, size: int, rounds: int
         return total / sum(found.values()) - (1 + mpmath.exp(epsilon)) * UNSEEN
 
 
-def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int, rounds: int) -> float:
-    """The same for s = rate < 1, where no one sees in which of its rounds the record was drawn.
+def sampled_low(point: Mapping[str, Any]) -> float:
+    """The same for s < 1, where no one sees in which of its rounds the record was drawn.
 
     For each sequence of cohorts one test: the sum u of the models that separates best when the record is always drawn,
     and the best of many thresholds. Any test gives a lower limit.
@@ -98,6 +200,8 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
     import numpy as np
     from scipy.special import ndtr
 
+    epsilon, sigma, rate = point["epsilon"], point["sigma_g"], point["s"]
+    users, size, rounds = point["M"], point["m"], point["T"]
     signs = alternating(rounds)
     total, count = 0.0, 0
     for cohorts in cohort_sequences(users, size, rounds):
@@ -122,10 +226,10 @@ def sampled_low(epsilon: float, sigma: float, rate: float, users: int, size: int
     return total / count * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
 
 
-def symbols_at(point: Mapping[str, Any], **more: Any) -> dict[str, Any]:
-    """The symbols' values at a point, which is given by M, the cohort's size m, T, s, sigma_g and R."""
+def symbols_at(point: Mapping[str, Any]) -> dict[str, Any]:
+    """The symbols' values at a point, which is given by M, the cohort's size m, T, s, sigma_g, R and epsilon."""
     known = {"M": point["M"], "l": point["m"] / point["M"], "T": point["T"], "K": point.get("K", 1)}
-    return {**known, "s": point["s"], "R": point["R"], "sigma_g": point["sigma_g"], **more}
+    return {**known, **{k: point[k] for k in ("s", "R", "sigma_g", "epsilon")}}
 
 
 def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
@@ -135,10 +239,5 @@ def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
     return account(formulas.mechanism(name, symbols_at(point), view), epsilon=float(point["epsilon"])).delta
 
 
-LEVEL = (
-    r"'level of privacy' is read as the smallest $\delta$ for every $\varepsilon$, over all losses and neighbouring "
-    "data; $T$ rounds are seen. In DP-SCAFFOLD-warm the rounds that set $c_i^0$ release as much as others"
-)
-"""The reading of both claims."""
 SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}
 """The smallest instance: T = 2 and m = 2 < M; a cohort of one, or of all, hides as little from a third party."""

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, checks, whole
-from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core import Check, Hypothesis, PrivacyPoint, Sides, Source, Statement, Symbols, battery, claim, whole
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of, symbols_of, total
+from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, symbols
-from dpfl_theory.statements.symbolic import enclosure, equal
+from dpfl_theory.statements.noble2022.privacy._symbols import PAPER, edges, numbers, symbols
+from dpfl_theory.statements.relations import Formula, Proof, algebra
+from dpfl_theory.statements.symbolic import enclosure
+
+# Lemma B.1: strong composition.
 
 
 def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[Any, Any]:
@@ -44,61 +46,105 @@ def composed_delta(epsilon: Any, delta: Any, count: int, budget: Any) -> tuple[A
         return value - rounding, value + rounding
 
 
-def _strong(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    def points() -> list[PrivacyPoint]:
-        found = []
-        grid = product(instance["epsilon"], instance["T"], instance["delta_prime"], instance["delta"])
-        with mpmath.workdps(50):
-            for epsilon, count, slack, delta in grid:
-                e, d, x = mpmath.mpf(epsilon), mpmath.mpf(delta), mpmath.mpf(slack)
-                values = {"epsilon": e, "delta": d, "T": count, "delta_prime": x}
-                claimed = evaluate(prescription_of(statement)["delta_bar"], values)
-                if x > 1:  # epsilon-bar is no real number there
-                    found.append(PrivacyPoint(values, claimed, 0, 1))
-                    continue
+@claim(
+    "the largest delta of all mechanisms at epsilon-bar",
+    "for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T delta), "
+    "the losses lie in [-epsilon, epsilon]; given the past they have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) "
+    "or less; so their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)",
+)
+def _strong(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+    with mpmath.workdps(50):
+        for numbers in product(*(instance[k] for k in ("epsilon", "T", "delta_prime", "delta"))):
+            e, count, x, d = (n if isinstance(n, int) else mpmath.mpf(n) for n in numbers)
+            values = {"epsilon": e, "delta": d, "T": count, "delta_prime": x}
+            claimed = evaluate(prescription_of(statement)["delta_bar"], values)
+            if x > 1:  # epsilon-bar is no real number there
+                yield PrivacyPoint(values, claimed, 0, 1)
+            else:
                 budget = evaluate_side(statement, "rhs", values)
-                found.append(PrivacyPoint(values, claimed, *composed_delta(e, d, count, budget)))
-        return found
-
-    proof = (
-        "for all epsilon > 0, delta, T and delta' in (0, 1]: given that no mechanism reveals its data (else, T delta), "
-        "the losses lie in [-epsilon, epsilon]; given the past they have mean epsilon (e^epsilon - 1)/(e^epsilon + 1) "
-        "or less; so their sum exceeds epsilon-bar with probability delta' at most (Azuma, Hoeffding)"
-    )
-    return PrivacyClaim("the largest delta of all mechanisms at epsilon-bar", points, proof)
+                yield PrivacyPoint(values, claimed, *composed_delta(e, d, count, budget))
 
 
-def _mean_loss(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the mean loss of randomised response")
+def _mean_loss(s: Formula) -> Proof:
     """Randomised response loses epsilon with probability e^epsilon/(1 + e^epsilon), and else gains it."""
-    s = symbols_of(statement)
-    e, drift = s.epsilon, sides_of(statement).rhs["drift"] / s.T
+    e, drift = s.epsilon, sides_of(s.statement).rhs["drift"] / s.T
     mean = e * sp.exp(e) / (1 + sp.exp(e)) - e / (1 + sp.exp(e))
-    return equal(mean * (sp.exp(e) + 1), drift, "e^epsilon + 1 times the mean loss, and the drift")
+    return mean * (sp.exp(e) + 1), drift, "e^epsilon + 1 times the mean loss, and the drift"
 
 
-def _amplified(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for n, m in instance["sizes"]:
-            for ratio, delta in product(map(Fraction, instance["exp(epsilon)"]), map(Fraction, instance["delta"])):
-                values = {"q": Fraction(m, n), "epsilon": sp.log(sp.Rational(ratio)), "delta": delta}
-                budgets = enclosure(
-                    sp.exp(evaluate_side(statement, "rhs", values))
-                )  # e^epsilon', equal ends where it is rational
-                claimed = evaluate(prescription_of(statement)["delta_q"], values)
-                for threshold in range(1, m + 1):
-                    high, low = (_sampled_delta(n, m, ratio, delta, threshold, budget) for budget in budgets)
-                    named = {"n": n, "m": m, "exp(epsilon)": ratio, "delta": delta, "threshold": threshold}
-                    found.append(PrivacyPoint(named, claimed, low, high))
-        return found
-
-    proof = (
-        "for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2; m0, m1 "
-        "and m2 average M' over samples that can be matched so as to differ in one record; with b = e^(eps'-eps), M(D) "
-        "- e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most"
+def _strong_sides(s: Symbols) -> Sides:
+    e, count = s.epsilon, s.T
+    return Sides(
+        {"budget": s.epsilon_bar},
+        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s.delta_prime)), "drift": count * e * (sp.exp(e) - 1)},
     )
-    what = "delta at epsilon', for randomised response to 'threshold or more of m records are 1'"
-    return PrivacyClaim(what, points, proof)
+
+
+LEMMA_B1: Statement = Statement(
+    id="noble2022.lemmaB.1",
+    kind="lemma",
+    source=Source(PAPER, "Lemma B.1, Appendix B.1"),
+    symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
+    hypotheses=(
+        Hypothesis(
+            lambda s: (
+                s.epsilon > 0,
+                s.delta >= 0,
+                s.delta <= 1,
+                s.T >= 1,
+                whole(s.T),
+                s.delta_prime > 0,
+                s.delta_prime <= 1,
+            ),
+            r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
+        ),
+    ),
+    relation="==",
+    sides=_strong_sides,
+    prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
+    checks=battery(
+        _mean_loss,
+        Check(
+            "privacy",
+            "the worst mechanisms",
+            _strong,
+            {
+                **numbers(epsilon="0.001 0.01 0.1 0.5 1 3", delta_prime="1e-10 1e-5 1e-2 0.5 1"),
+                **numbers(delta="0 1e-10 1e-5 0.01"),
+                "T": [1, 2, 10, 100, 1000],
+            },
+        ),
+        edges(
+            _strong,
+            {"epsilon": ["3"], "T": [10], "delta": ["0"]},
+            outside={"delta' <= 1": numbers(delta_prime="1.01")},
+            inside={"delta' <= 1": numbers(delta_prime="0.99")},
+        ),
+    ),
+)
+
+
+# Lemma B.2: subsampling.
+
+
+@claim(
+    "delta at epsilon', for randomised response to 'threshold or more of m records are 1'",
+    "for all n, m, epsilon and delta: neighbours give M(D) = (1-q) m0 + q m1 and M(D') = (1-q) m0 + q m2; m0, m1 "
+    "and m2 average M' over samples that can be matched so as to differ in one record; with b = e^(eps'-eps), M(D) "
+    "- e^eps' M(D') is q (m1 - e^eps ((1-b) m0 + b m2)), whose positive part is q delta at most",
+)
+def _amplified(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+    for n, m in instance["sizes"]:
+        for ratio, delta in product(map(Fraction, instance["exp(epsilon)"]), map(Fraction, instance["delta"])):
+            values = {"q": Fraction(m, n), "epsilon": sp.log(sp.Rational(ratio)), "delta": delta}
+            # e^epsilon', equal ends where it is rational
+            budgets = enclosure(sp.exp(evaluate_side(statement, "rhs", values)))
+            claimed = evaluate(prescription_of(statement)["delta_q"], values)
+            for threshold in range(1, m + 1):
+                high, low = (_sampled_delta(n, m, ratio, delta, threshold, budget) for budget in budgets)
+                named = {"n": n, "m": m, "exp(epsilon)": ratio, "delta": delta, "threshold": threshold}
+                yield PrivacyPoint(named, claimed, low, high)
 
 
 def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: int, budget: Fraction) -> Fraction:
@@ -126,70 +172,16 @@ def _sampled_delta(n: int, m: int, ratio: Fraction, delta: Fraction, threshold: 
     return worst
 
 
-def _difference(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the difference of the mixtures")
+def _difference(s: Formula) -> Proof:
     """The identity behind the lemma, for one output with probabilities m0, m1 and m2."""
-    s, a = symbols_of(statement), sp.Symbol("a", positive=True)  # e^epsilon
+    a = sp.Symbol("a", positive=True)  # e^epsilon
     m0, m1, m2 = sp.symbols("m0 m1 m2", positive=True, probability=True)
-    amplified = sp.exp(total(statement).subs(s.epsilon, sp.log(a)))
+    amplified = sp.exp(s.rhs.subs(s.epsilon, sp.log(a)))
     b = (1 + s.q * (a - 1)) / a
     left = (1 - s.q) * m0 + s.q * m1 - amplified * ((1 - s.q) * m0 + s.q * m2)
-    return equal(left, s.q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')")
+    return left, s.q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')"
 
-
-def _strong_sides(s: Symbols) -> Sides:
-    e, count = s.epsilon, s.T
-    return Sides(
-        {"budget": s.epsilon_bar},
-        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s.delta_prime)), "drift": count * e * (sp.exp(e) - 1)},
-    )
-
-
-def _amplified_sides(s: Symbols) -> Sides:
-    return Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))})
-
-
-_ONE = {"epsilon": ["3"], "T": [10], "delta": ["0"]}
-_HALF = {"sizes": [[2, 1]], "delta": ["1/100"]}
-
-LEMMA_B1: Statement = Statement(
-    id="noble2022.lemmaB.1",
-    kind="lemma",
-    source=Source(PAPER, "Lemma B.1, Appendix B.1"),
-    symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
-    hypotheses=(
-        Hypothesis(
-            lambda s: (
-                s.epsilon > 0,
-                s.delta >= 0,
-                s.delta <= 1,
-                s.T >= 1,
-                whole(s.T),
-                s.delta_prime > 0,
-                s.delta_prime <= 1,
-            ),
-            r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
-        ),
-    ),
-    relation="==",
-    sides=_strong_sides,
-    prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
-    checks=(
-        Check("algebra", "the mean loss of randomised response", _mean_loss),
-        Check(
-            "privacy",
-            "the worst mechanisms",
-            _strong,
-            {
-                "epsilon": ["0.001", "0.01", "0.1", "0.5", "1", "3"],
-                "T": [1, 2, 10, 100, 1000],
-                "delta_prime": ["1e-10", "1e-5", "1e-2", "0.5", "1"],
-                "delta": ["0", "1e-10", "1e-5", "0.01"],
-            },
-        ),
-        *checks("privacy", _strong, {"just inside delta' <= 1": {**_ONE, "delta_prime": ["0.99"]}}),
-        *checks("privacy", _strong, {"just outside delta' <= 1": {**_ONE, "delta_prime": ["1.01"]}}, "not-applicable"),
-    ),
-)
 
 LEMMA_B2: Statement = Statement(
     id="noble2022.lemmaB.2",
@@ -203,10 +195,10 @@ LEMMA_B2: Statement = Statement(
         ),
     ),
     relation="==",
-    sides=_amplified_sides,
+    sides=lambda s: Sides({"budget": s.epsilon_prime}, {"amplified": sp.log(1 + s.q * (sp.exp(s.epsilon) - 1))}),
     prescription=lambda s: {"delta_q": s.q * s.delta},
-    checks=(
-        Check("algebra", "the difference of the mixtures", _difference),
+    checks=battery(
+        _difference,
         Check(
             "privacy",
             "randomised response on a sample, exactly",
@@ -217,9 +209,11 @@ LEMMA_B2: Statement = Statement(
                 "delta": ["0", "1/100", "1/2"],
             },
         ),
-        *checks("privacy", _amplified, {"just inside epsilon >= 0": {**_HALF, "exp(epsilon)": ["1.01"]}}),
-        *checks(
-            "privacy", _amplified, {"just outside epsilon >= 0": {**_HALF, "exp(epsilon)": ["0.99"]}}, "not-applicable"
+        edges(
+            _amplified,
+            {"sizes": [[2, 1]], "delta": ["1/100"]},
+            outside={"epsilon >= 0": {"exp(epsilon)": ["0.99"]}},
+            inside={"epsilon >= 0": {"exp(epsilon)": ["1.01"]}},
         ),
     ),
     smoke=("randomised response on a sample, exactly",),

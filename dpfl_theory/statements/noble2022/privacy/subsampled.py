@@ -3,18 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks, whole
-from dpfl_theory.core.check_inputs import Outcome, PrivacyClaim, PrivacyPoint
-from dpfl_theory.core.formula import evaluate_side, symbols_of, total
+from dpfl_theory.core import (
+    Check,
+    Hypothesis,
+    PrivacyClaim,
+    PrivacyPoint,
+    Sides,
+    Source,
+    Statement,
+    Symbols,
+    battery,
+    claim,
+    whole,
+)
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, symbols
-from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, edges, stated, symbols
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.symbolic import equal
 
 LARGEST_RATIO = 12
 """Points with alpha/sigma_g beyond this are left out: their moments exceed double precision."""
@@ -48,19 +60,19 @@ def _equation_at(statement: Statement, order: float, rate: float, sigma: float) 
 
 def _argued_lemma(statement: Statement) -> bool:
     """Whether the formula of Lemma B.7, as it is entered, is that of `_ARGUMENT`."""
-    s = symbols_of(statement)
+    s = of(statement)
     x, a = sp.exp(1 / s.sigma_g**2), s.alpha
     second = a * (a - 1) / 2 * s.q**2 * 2 * sp.Min(2 * (x - 1), x)
-    return equal(total(statement), sp.log(1 + second + s.rest) / (a - 1), "the lemma, and the argument").true is True
+    return equal(s.rhs, sp.log(1 + second + s.rest) / (a - 1), "the lemma, and the argument").true is True
 
 
 def _argued_equation(statement: Statement) -> bool:
     """The same of equation (8), and of the lemma that it interpolates."""
-    own = symbols_of(statement)
-    order, low, high = own.alpha, sp.floor(own.alpha), sp.ceiling(own.alpha)
+    s = of(statement)
+    order, low, high = s.alpha, sp.floor(s.alpha), sp.ceiling(s.alpha)
     share = order - low  # of the cumulant generating function at the integer above
-    line = (1 - share) * (low - 1) * own.rdp_floor + share * (high - 1) * own.rdp_ceiling
-    between = equal(total(statement), line / (order - 1), "equation (8), and the argument")
+    line = (1 - share) * (low - 1) * s.rdp_floor + share * (high - 1) * s.rdp_ceiling
+    between = equal(s.rhs, line / (order - 1), "equation (8), and the argument")
     return between.true is True and _argued_lemma(LEMMA_B7)
 
 
@@ -68,78 +80,58 @@ def _bounded(whole: bool) -> Callable[[Statement, Mapping[str, Any]], PrivacyCla
     """The entered formula of Lemma B.7 (``whole``) or of equation (8) against the true divergence. The argument for
     values between the points is given where the formula is the one that it concerns."""
 
-    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-        def points() -> list[PrivacyPoint]:
-            found = []
-            for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
-                if order / sigma > LARGEST_RATIO:
-                    continue
-                named = {"alpha": order, "q": rate, "sigma_g": sigma}
-                if order <= 1 or rate >= 1 or (whole and int(order) != order):  # the formula has no meaning there
-                    found.append(PrivacyPoint(named, 0.0, 0.0, math.inf))
-                    continue
-                low, high = subsampled_cgf(order, rate, sigma)
-                claimed = (_lemma_at if whole else _equation_at)(statement, order, rate, sigma)
-                found.append(PrivacyPoint(named, claimed, low / (order - 1), high / (order - 1)))
-            return found
+    def points(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+        for sigma, order, rate in product(instance["sigma_g"], instance["alpha"], instance["q"]):
+            if order / sigma > LARGEST_RATIO:
+                continue
+            named = {"alpha": order, "q": rate, "sigma_g": sigma}
+            if order <= 1 or rate >= 1 or (whole and int(order) != order):  # the formula has no meaning there
+                yield PrivacyPoint(named, 0.0, 0.0, math.inf)
+                continue
+            low, high = subsampled_cgf(order, rate, sigma)
+            claimed = (_lemma_at if whole else _equation_at)(statement, order, rate, sigma)
+            yield PrivacyPoint(named, claimed, low / (order - 1), high / (order - 1))
 
-        argument = None
-        if whole and _argued_lemma(statement):
-            argument = _ARGUMENT.format(orders="all whole alpha >= 2", more="")
-        elif not whole and _argued_equation(statement):
-            argument = _ARGUMENT.format(orders="all alpha > 1", more=_INTERPOLATED)
-        return PrivacyClaim("the largest Renyi divergence", points, argument)
+    def build(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+        orders, more = ("all whole alpha >= 2", "") if whole else ("all alpha > 1", _INTERPOLATED)
+        argued = (_argued_lemma if whole else _argued_equation)(statement)
+        argument = _ARGUMENT.format(orders=orders, more=more) if argued else None
+        return claim("the largest Renyi divergence", argument)(points)(statement, instance)
 
     return build
 
 
 def _entered_sum(statement: Statement, order: int, q: Any, x: Any) -> Any:
     """alpha - 1 times Lemma B.7's bound at a whole alpha, with x = e^(1/sigma_g^2)."""
-    s = symbols_of(statement)
+    s = of(statement)
     rest = sum(2 * q**j * sp.binomial(order, j) * x ** sp.Rational(j * (j - 1), 2) for j in range(3, order + 1))
     values = {s.alpha: sp.Integer(order), s.q: q, s.rest: sp.sympify(rest)}
-    return (order - 1) * total(statement).subs(sp.exp(1 / s.sigma_g**2), x).subs(values)
+    return (order - 1) * s.rhs.subs(sp.exp(1 / s.sigma_g**2), x).subs(values)
 
 
-def _integers(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("at whole alpha, and below 2")
+def _integers(s: Formula) -> Proof:
     """At whole alpha equation (8) is Lemma B.7, and for 1 < alpha <= 2 it is the constant epsilon'(2)."""
-    s, (x, t), q = (
-        symbols_of(statement),
-        sp.symbols("x t", positive=True),
-        sp.Symbol("q", positive=True, probability=True),
-    )
+    (x, t), q = sp.symbols("x t", positive=True), sp.Symbol("q", positive=True, probability=True)
     budget = {n: _entered_sum(LEMMA_B7, n, q, x) / (n - 1) for n in (2, 3, 4)} | {1: sp.Integer(0)}
 
     def entered(order: Any, low: int, high: int) -> Any:
-        line = total(statement).subs({sp.floor(s.alpha): low, sp.ceiling(s.alpha): high}).subs(s.alpha, order)
+        line = s.rhs.subs({sp.floor(s.alpha): low, sp.ceiling(s.alpha): high}).subs(s.alpha, order)
         return line.subs({s.rdp_floor: budget[low], s.rdp_ceiling: budget[high]})
 
     whole = [(entered(sp.Integer(n), n, n), budget[n], f"equation (8) at alpha = {n}") for n in (2, 3, 4)]
-    return all_equal(*whole, (entered(1 + t, 1, 2), budget[2], "equation (8) at 1 < alpha <= 2, and epsilon'(2)"))
+    return [*whole, (entered(1 + t, 1, 2), budget[2], "equation (8) at 1 < alpha <= 2, and epsilon'(2)")]
 
 
-def _without_noise_limit(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("without limit of the noise")
+def _without_noise_limit(s: Formula) -> Proof:
     """As sigma_g grows the sum tends to 1 + 2 ((1 + q)^alpha - 1 - alpha q - binom(alpha, 2) q^2), not to 1."""
     q, steps = sp.Symbol("q", positive=True, probability=True), []
     for n in (2, 3, 5, 8):
-        limit = sp.exp(_entered_sum(statement, n, q, sp.Integer(1)))
+        limit = sp.exp(_entered_sum(s.statement, n, q, sp.Integer(1)))
         expected = 1 + 2 * ((1 + q) ** n - 1 - n * q - sp.binomial(n, 2) * q**2)
         steps.append((sp.expand(limit), sp.expand(expected), f"the sum for alpha = {n} without limit of the noise"))
-    return all_equal(*steps)
-
-
-_RDP = Symbol("rdp_q", "smallest Renyi budget of the subsampled mechanism", (0, 0), "positive", r"\epsilon'(\alpha)")
-_FLOOR = Symbol(
-    "rdp_floor", "the bound of Lemma B.7 at the integer below", (0, 0), "positive", r"\epsilon'(\lfloor\alpha\rfloor)"
-)
-_CEILING = Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)")
-_REST = Symbol(
-    "rest",
-    r"the terms $j = 3, \dots, \alpha$",
-    (0, 0),
-    "nonnegative",
-    r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}",
-)
+    return steps
 
 
 def _lemma_sides(s: Symbols) -> Sides:
@@ -163,35 +155,30 @@ def _interpolation_sides(s: Symbols) -> Sides:
 def _edges(build: Any, order: float, text: str, beyond: float) -> tuple[Check, ...]:
     """Both sides of the hypotheses on alpha and q."""
     one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
-    inside = {f"just inside {text}": one, "just inside q < 1": {**one, "q": [0.99]}}
-    outside: dict[str, dict[str, Any]] = {
-        f"just outside {text}": {**one, "alpha": [beyond]},
-        "just outside q < 1": {**one, "q": [1.0]},
-    }
-    outside["just outside sigma_g > 0"] = {**one, "stated": {"sigma_g": "0"}}
-    return (*checks("privacy", build, inside), *checks("privacy", build, outside, "not-applicable"))
+    outside = {text: {"alpha": [beyond]}, "q < 1": {"q": [1.0]}, "sigma_g > 0": stated(sigma_g="0")}
+    return edges(build, one, outside, inside={text: {}, "q < 1": {"q": [0.99]}})
 
 
 LEMMA_B7: Statement = Statement(
     id="noble2022.lemmaB.7",
     kind="lemma",
     source=Source(PAPER, "Lemma B.7, Appendix B.2"),
-    symbols=(_RDP, *symbols("alpha", "q", "sigma_g"), _REST),
+    symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
     hypotheses=(
         Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), r"$\alpha$ is a whole number of at least 2"),
         RATE,
         NOISE,
     ),
     sides=_lemma_sides,
-    checks=(
-        Check("algebra", "without limit of the noise", _without_noise_limit),
+    checks=battery(
+        _without_noise_limit,
         Check(
             "privacy",
             "certified limits of the true divergence",
             _bounded(whole=True),
             {"sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128], "q": [0.01, 0.2, 0.9]},
         ),
-        *_edges(_bounded(whole=True), 2, "a whole alpha of at least 2", 1.99),
+        _edges(_bounded(whole=True), 2, "a whole alpha of at least 2", 1.99),
     ),
     smoke=("certified limits of the true divergence",),
     uses=("noble2022.lemmaB.6",),
@@ -201,18 +188,18 @@ EQ8: Statement = Statement(
     id="noble2022.eq8",
     kind="step",
     source=Source(PAPER, "Appendix B.4", "(8)"),
-    symbols=(_RDP, *symbols("alpha"), _FLOOR, _CEILING),
+    symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
     sides=_interpolation_sides,
-    checks=(
-        Check("algebra", "at whole alpha, and below 2", _integers),
+    checks=battery(
+        _integers,
         Check(
             "privacy",
             "certified limits of the true divergence",
             _bounded(whole=False),
             {"sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5], "q": [0.01, 0.2, 0.9]},
         ),
-        *_edges(_bounded(whole=False), 1.01, "alpha > 1", 0.99),
+        _edges(_bounded(whole=False), 1.01, "alpha > 1", 0.99),
     ),
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.7", "noble2022.eq7"),
 )

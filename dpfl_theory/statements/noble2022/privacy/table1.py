@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Source, Statement
+from dpfl_theory.core import Check, PrivacyPoint, Source, Statement, battery, claim
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, PAPER, SAMPLING, edges, symbols
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, PAPER, SAMPLING, edges, stated, symbols
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""
@@ -32,42 +33,26 @@ def entries(table: Mapping[str, list[int]]) -> list[tuple[dict[str, Any], int]]:
     ]
 
 
-def _largest(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+@claim("the largest T with which Implementation's epsilon is at most 3", "all entries", "==")
+def _largest(_: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
     from dpfl_theory.privacy.noble2022 import rounds_recipe
 
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for at, printed in entries(instance["T"]):
-            rounds = rounds_recipe(
-                users=at["M"],
-                records=at["R"],
-                user_rate=at["l"],
-                record_rate=at["s"],
-                local_steps=at["K"],
-                noise_multiplier=at["sigma_g"],
-                epsilon=at["epsilon"],
-                delta=at["delta"],
-            )
-            found.append(PrivacyPoint(at, printed, rounds, rounds))
-        return found
-
-    proof = "all entries"
-    return PrivacyClaim("the largest T with which Implementation's epsilon is at most 3", points, proof, "==")
+    for at, printed in entries(instance["T"]):
+        rounds = rounds_recipe(**formulas.named(at), epsilon=at["epsilon"], delta=at["delta"])
+        yield PrivacyPoint(at, printed, rounds, rounds)
 
 
-def _private(_: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+@claim(
+    "epsilon of DP-SCAFFOLD towards a third party",
+    "all entries; participation counted as seen, messages too, and composed by privacy loss distributions",
+)
+def _private(_: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
     from dpfl_theory.privacy.pld import epsilon_high
 
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for at, rounds in entries(instance["T"]):
-            here = {**at, "T": rounds}
-            high = epsilon_high(formulas.mechanism("dp-scaffold", here).event(), at["delta"])
-            found.append(PrivacyPoint(here, at["epsilon"], 0.0, high))
-        return found
-
-    proof = "all entries; participation counted as seen, messages too, and composed by privacy loss distributions"
-    return PrivacyClaim("epsilon of DP-SCAFFOLD towards a third party", points, proof)
+    for at, rounds in entries(instance["T"]):
+        here = {**at, "T": rounds}
+        high = epsilon_high(formulas.mechanism("dp-scaffold", here).event(), at["delta"])
+        yield PrivacyPoint(here, at["epsilon"], 0.0, high)
 
 
 ROUNDS: Statement = Statement(
@@ -77,7 +62,7 @@ ROUNDS: Statement = Statement(
     symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
-    checks=(
+    checks=battery(
         Check("privacy", "the largest T", _largest, {"T": PRINTED}, "violated"),
         Check("privacy", "the printed T are private", _private, {"T": PRINTED}),
     ),
@@ -86,20 +71,18 @@ ROUNDS: Statement = Statement(
     uses=("noble2022.theorem4.1.third-party", "noble2022.eq5", "noble2022.eq8"),
 )
 
-_EDGES = {"s <= 1": {"s": "51/10"}, "sigma_g > 0": {"sigma_g": "0"}, "delta < 1": {"delta": "400000"}}
-REPAIRED: Statement = Statement(
+_EDGES = {"s <= 1": stated(s="51/10"), "sigma_g > 0": stated(sigma_g="0"), "delta < 1": stated(delta="400000")}
+
+REPAIRED: Statement = replace(
+    ROUNDS,
     id="noble2022.table1.rounds.repaired",
-    kind="table",
-    source=Source(PAPER, "Table 1, Section 5; Table 4, Appendix D.3.2"),
-    symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
-    hypotheses=(SAMPLING, NOISE, DELTA),
-    relation="==",
-    checks=(
+    checks=battery(
         Check("privacy", "the largest T", _largest, {"T": CORRECTED}),
         Check("privacy", "these T are private", _private, {"T": {"160": CORRECTED["160"]}}),
-        *edges(_largest, {"T": {"160": CORRECTED["160"]}}, _EDGES),
+        edges(_largest, {"T": {"160": CORRECTED["160"]}}, _EDGES),
     ),
     smoke=("the largest T",),
+    expected="holds",
     uses=("noble2022.eq5", "noble2022.eq8"),
 )
 

@@ -21,8 +21,6 @@ from dpfl_theory.statements import rates
 from dpfl_theory.statements.noble2022 import _explicit_runs as runs
 from dpfl_theory.statements.noble2022.scaffold._private_runs import experiment
 
-__all__ = ["REGIMES", "checks", "exponents", "fitted", "with_symbol"]
-
 SEED = 2022
 """The seed of the fitted runs, which no check uses."""
 
