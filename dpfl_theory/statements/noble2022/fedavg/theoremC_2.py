@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _first_step as first
-from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
+from dpfl_theory.statements.noble2022 import _no_constant as refuting
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING)
 
 
 def _steps(s: Symbols) -> Mapping[str, Any]:
@@ -65,17 +65,14 @@ STRONGLY_CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(
-        noble.STRONGLY_CONVEX,
-        noble.SMOOTH,
-        noble.GRADIENTS,
-        noble.DISSIMILAR,
-        noble.SAMPLING,
-        noble.LONG_ENOUGH,
-    ),
+    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
     sides=_strongly_convex,
     prescription=_steps,
-    checks=(*lasting.floors(), *private.moderate_runs("fedavg")),
+    checks=battery(
+        refuting.two_slopes,
+        refuting.bounded_gradients,
+        runs.averaged(method="fedavg", edges=False, c=1.0)("moderate"),
+    ),
     smoke=("four users, T = 600, c = 1",),
     expected="violated",
     uses=("noble2022.lemmaC.1",),
@@ -87,13 +84,11 @@ CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
-    checks=(
-        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("D0"), expected="violated"),
-        lasting.two_slopes(),
-        *first.checks("excess", "fedavg"),
+    checks=battery(
+        refuting.starts_at_the_minimiser("D0"), refuting.two_slopes, refuting.first_step("excess", "fedavg")
     ),
     expected="violated",
     uses=("noble2022.lemmaC.1",),
@@ -105,13 +100,11 @@ NON_CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
-    hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(*_BASE, noble.ROUNDS),
     sides=_non_convex,
     prescription=_steps,
-    checks=(
-        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("F0"), expected="violated"),
-        lasting.noise_stays(),
-        *first.checks("gradient", "fedavg"),
+    checks=battery(
+        refuting.starts_at_the_minimiser("F0"), refuting.noise_stays, refuting.first_step("gradient", "fedavg")
     ),
     expected="violated",
     homogeneous=False,

@@ -20,8 +20,6 @@ from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 
-__all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes"]
-
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """One round with nu = 1, by the symbols of Lemmas C.4 to C.7. x* is the origin; without ``gap`` among the
@@ -33,12 +31,10 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
-    share, eta_g, mu = (
-        size / M,
-        float(Fraction(str(instance.get("eta_g", 1)))),
-        float(Fraction(str(instance.get("mu", 0)))),
-    )
-    step = float(Fraction(str(instance["step"]))) * share ** float(Fraction(str(instance["power"]))) / 24
+    given = {"eta_g": 1, "mu": 0, **instance}
+    eta_g, mu, step, power = (float(Fraction(str(given[name]))) for name in ("eta_g", "mu", "step", "power"))
+    share = size / M
+    step = step * share**power / 24
     if mu:
         step = min(step, share / (54 * mu))
     eta = step / (K * eta_g)

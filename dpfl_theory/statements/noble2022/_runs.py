@@ -1,10 +1,7 @@
-"""DP-SCAFFOLD-warm as Lemmas C.8 and C.9 have it, run on objectives whose gradients the threshold never clips.
+"""Runs of DP-SCAFFOLD-warm and DP-FedAvg on objectives whose gradients the threshold never clips.
 
-The warm start is one round by all users; the streamed mean over T + 1 rounds counts x^0 twice, which the left sides
-correct, so that they are the mean over x^0, ..., x^{T-1}.
-
-The runs are long enough, or noisy enough, that three faulty algorithms would exceed the bounds: one that does not move,
-one that forgets the global step, and one whose noise the users do not average.
+The warm start is one round by all users; the streamed mean over T + 1 rounds counts x^0 twice, which the left sides of
+Lemmas C.8 and C.9 correct, so that they are the mean over x^0, ..., x^{T-1}.
 """
 
 from __future__ import annotations
@@ -14,51 +11,35 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Check, Expected, Experiment, Hypothesis, Statement, Symbol, checks
-from dpfl_theory.statements.noble2022._step_limit import limit
+from dpfl_theory.core import Experiment, Statement, Symbol
+from dpfl_theory.problems import make
+from dpfl_theory.statements import experiments
+from dpfl_theory.statements.instances import Runs
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._instances import TABLE
+from dpfl_theory.statements.noble2022._instances import points_of as points_of
+from dpfl_theory.statements.noble2022._instances import run_of as run_of
+from dpfl_theory.statements.noble2022._step_size import limit
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = [
-    "APART",
-    "AWAY",
-    "EXCESS",
-    "ONE",
-    "SHORT",
-    "SLOPE",
-    "SLOPE0",
-    "as_fedavg",
-    "chosen_values",
-    "claimed",
-    "dissimilarity",
-    "experiment",
-    "outside",
-    "points",
-    "points_of",
-    "problem_of",
-    "run",
-    "run_of",
-    "runs",
-    "without_warm_round",
-]
-
-EXCESS = Expected(
+Step = Callable[[Mapping[str, float]], float]
+"""eta~ by the values of the symbols."""
+EXCESS = noble.expected(
     "excess",
-    (("suboptimality", 1),),
-    (1, 0),
+    "suboptimality",
     r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
     "mean excess over the warm round and the $T$ rounds",
 )
-SLOPE = Expected(
+SLOPE = noble.expected(
     "slope",
-    (("gradient-norm-squared", 1),),
-    (2, -2),
+    "gradient-norm-squared",
     r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
     "mean squared gradient over the warm round and the $T$ rounds",
 )
-AWAY = Hypothesis(lambda s: s.F0 > 0, "$x^0$ is not a minimiser of $F$")
-APART = Hypothesis(lambda s: s.D0 > 0, "$D_0 > 0$")
+NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
+"""A reason to leave out the runs just outside this hypothesis."""
 SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 
@@ -92,19 +73,16 @@ def points(
     return from_data(Dataset("points", np.ones((len(y), 1)), y, 1), own, threshold, ridge, "huber points")
 
 
-def problem_of(described: Mapping[str, Any]) -> Problem:
-    """A problem of the catalogue, `points`, or ``axes``: user i's Huber loss of coordinate i modulo the dimension."""
+def _axes(clients: int, dimension: int) -> Problem:
+    """User i's Huber loss of coordinate i modulo the dimension."""
     import numpy as np
 
-    from dpfl_theory.problems import make
+    return make(
+        "huber-planes", rows=np.eye(dimension)[np.arange(clients) % dimension].tolist(), thresholds=[1.5] * clients
+    )
 
-    family, parameters = described["family"], described["parameters"]
-    if family == "points":
-        return points(**parameters)
-    if family == "axes":
-        n, d = int(parameters["clients"]), int(parameters["dimension"])
-        return make("huber-planes", rows=np.eye(d)[np.arange(n) % d].tolist(), thresholds=[1.5] * n)
-    return make(family, **parameters)
+
+FAMILIES = {"points": points, "axes": _axes}
 
 
 def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
@@ -136,42 +114,6 @@ def dissimilarity(problem: Problem) -> float:
     return float(gradients.std(axis=1).max())
 
 
-def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> dict[str, Any]:
-    """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM); clip: C where
-    the gradients have no bound (far above those of the run, so that it never acts), else their bound."""
-    common = {"share": 1.0, "distance": 1.0, "step": 1.0, "eta_g": None, "replicates": 64}
-    return {"problem": problem, "size": size, "K": K, "T": T, "sigma": sigma, **common, **more}
-
-
-def points_of(clients: int, **more: Any) -> dict[str, Any]:
-    """The description of `points`."""
-    return {"family": "points", "parameters": {"clients": clients, **more}}
-
-
-RUNS: dict[str, dict[str, Any]] = {
-    "256 users, long": run_of(points_of(256, spread=0.3), 256, 1, 400, 0.003, replicates=24),
-    "300 users, noise dominates": run_of(points_of(300), 300, 10, 40, 0.5, distance=0.05, replicates=24),
-    "half of the records": run_of(points_of(4, spread=0.3, records=2, record_spread=0.1), 4, 2, 600, 0.001, share=0.5),
-    "one of eight users": run_of(points_of(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0),
-    "three dimensions": run_of(
-        {"family": "axes", "parameters": {"clients": 24, "dimension": 3}}, 12, 2, 1000, 0.002, replicates=32
-    ),
-    "four users, a step below the limit": run_of(points_of(4), 4, 1, 1200, 0.2),
-    "100 users, from the minimiser": run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, replicates=24),
-}
-SHORT = ("256 users, long", "300 users, noise dominates", "three dimensions")
-"""Runs that together detect every planted fault."""
-
-
-def start_of(problem: Problem, distance: float) -> Any:
-    """A point at this distance from the minimiser in a fixed direction."""
-    import numpy as np
-
-    assert problem.constants.w_star is not None
-    direction = np.random.default_rng(7).standard_normal(problem.d)
-    return problem.constants.w_star + distance * direction / np.linalg.norm(direction)
-
-
 def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]], float] | None = None) -> Experiment:
     """best: eta~ from the symbols' values, at most the limit; None for the instance's share of the limit."""
     import numpy as np
@@ -181,8 +123,8 @@ def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]]
     from dpfl_theory.simulation import Cohort, Simulation
     from dpfl_theory.simulation.observables import Reach
 
-    problem = problem_of(instance["problem"])
-    constants, start = problem.constants, start_of(problem, instance["distance"])
+    problem = experiments.problem_of(instance, FAMILIES)
+    constants, start = problem.constants, experiments.start_of(problem, instance, 7)
     records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
     size, K, T = int(instance["size"]), int(instance["K"]), int(instance["T"])
     share, threshold = size / problem.n, min(constants.G_record, instance.get("clip", math.inf))
@@ -233,52 +175,45 @@ def chosen_values(found: Experiment, statement: Statement, **more: float) -> Exp
     return replace(found, values={name: v for name, v in {**found.values, **more}.items() if name in names})
 
 
-def runs(
-    best: Callable[[Mapping[str, float]], float] | None = None,
-    names: tuple[str, ...] = tuple(RUNS),
-    beyond: tuple[str, ...] = (),
-) -> tuple[Check, ...]:
-    """The Monte-Carlo checks, with the values of the checked statement's symbols; beyond: the constants, other than nu,
-    that are restated just outside the hypotheses."""
-    chosen = {n: RUNS[n] for n in names if best is None or RUNS[n]["distance"]}
-    edges = () if best is None else outside(run(best), RUNS[_SHORTEST], "nu", *beyond)
-    return checks("monte-carlo", run(best), chosen) + edges
-
-
-def run(
-    best: Callable[[Mapping[str, float]], float] | None = None,
-) -> Callable[[Statement, Mapping[str, Any]], Experiment]:
-    """The function that builds a run with the values of the checked statement's symbols."""
-    return lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
-
-
 def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
     """The run with restated constants of the problem: ``constants`` of the instance has their factors."""
     factors = instance.get("constants", {})
     return replace(found, values={**found.values, **{name: found.values[name] * f for name, f in factors.items()}})
 
 
-def outside(
-    build: Callable[[Statement, Mapping[str, Any]], Experiment], run: Mapping[str, Any], *names: str
-) -> tuple[Check, ...]:
-    """Runs that are not simulated, since a constant of the problem is a hundredth beyond what is claimed; the other
-    runs lie on the edge itself."""
-    chosen = {f"just outside {_EDGES[name][0]}": {**run, "constants": {name: _EDGES[name][1]}} for name in names}
-    return checks("monte-carlo", build, chosen, "not-applicable")
+def runs(best: Step | None = None) -> Runs:
+    """The runs at the longest steps, or at those of ``best`` where they are shorter."""
+    return Runs(
+        TABLE, lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
+    )
 
 
-_SHORTEST = "four users, a step below the limit"
-_EDGES = {
-    "nu": ("nu-smooth F_i", 0.99),
-    "mu": ("mu-strongly convex F_i", 1.01),
-    "G": ("dissimilarity (G, B)", 0.99),
-    "C": ("gradients of at most C", 0.99),
-    "l": ("lM >= 1", 0.98),
-    "s": ("sR >= 1", 0.98),
-    "T": ("T >= 1", 0.0),
-    "D0": ("D_0 > 0", 0.0),
-    "F0": ("F(x^0) > F(x*)", 0.0),
-}
-"""The claimed value of a constant, as a share of its value."""
-ONE = "one of eight users"
-"""The run with one user and one record in a step."""
+def longest(values: Mapping[str, float], method: str = "scaffold") -> float:
+    """eta~ of Theorems C.1 and C.2 as printed, B = 1."""
+    return limit(values) if method == "scaffold" else 1 / (16 * values["nu"])
+
+
+def averaged(step: Step = lambda _: math.inf, method: str = "scaffold", edges: bool = True, **constants: float) -> Runs:
+    """Runs whose server shows the mean with weights (1 - mu eta~/2)^{-t}: of x^0, ..., x^{T-1} for DP-SCAFFOLD-warm,
+    whose first round stays at x^0, of x^1, ..., x^T for DP-FedAvg.
+
+    step: a shorter one than the longest; constants: more values of symbols.
+    """
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        from dpfl_theory.simulation.average import WeightedAverage
+
+        found = experiment(instance)
+        mu = instance["problem"]["parameters"].get("ridge", 0.0)
+        more = {"mu": mu, **constants}
+        if method == "fedavg":
+            more |= {"G": dissimilarity(found.problem), "B": 1.0}
+        v = {**found.values, **more}
+        eta = min(step(v), longest(v, method))
+        eta_l = eta / (v["K"] * v["eta_g"])
+        known: Any = found.algorithm
+        run = known.with_values(local_step=eta_l) if method == "scaffold" else as_fedavg(found, eta_l).algorithm
+        weighted = replace(found, algorithm=WeightedAverage(run, 1 - mu * eta / 2), rounds=int(v["T"]))
+        return claimed(chosen_values(weighted, statement, **more, eta_l=eta_l), instance)
+
+    return Runs(TABLE, build, edges=edges)
