@@ -16,16 +16,18 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._instances import TABLE
+from dpfl_theory.statements.noble2022._instances import ROUND, TABLE
 from dpfl_theory.statements.noble2022._instances import points_of as points_of
 from dpfl_theory.statements.noble2022._instances import run_of as run_of
 from dpfl_theory.statements.noble2022._step_size import limit
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    from dpfl_theory.problems.base import Array, Problem
 
 Step = Callable[[Mapping[str, float]], float]
 """eta~ by the values of the symbols."""
+Known = Callable[[Mapping[str, float]], Mapping[str, float]]
+"""By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
 EXCESS = noble.expected(
     "excess",
     "suboptimality",
@@ -114,47 +116,117 @@ def dissimilarity(problem: Problem) -> float:
     return float(gradients.std(axis=1).max())
 
 
-def experiment(instance: Mapping[str, Any], best: Callable[[Mapping[str, float]], float] | None = None) -> Experiment:
-    """best: eta~ from the symbols' values, at most the limit; None for the instance's share of the limit."""
+def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[str, float]]:
+    """The model before the run, and the values of the symbols that need no step size."""
     import numpy as np
 
-    from dpfl_theory.algorithms.record_level import DPScaffold
+    start = experiments.start_of(problem, instance, 7)
+    slope = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
+    size, distance, gap = int(instance["size"]), instance["distance"], problem.value(start) - problem.constants.f_star
+    return start, {
+        "nu": problem.constants.L_max,
+        "M": float(problem.n),
+        "l": size / problem.n,
+        "K": float(instance["K"]),
+        "eta_g": math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"]),
+        **{"D0": float(distance), "F0": max(gap, 0.0), "slope0": float(slope @ slope)},
+        **{"distance": distance**2, "gap": gap, "slope": float(slope @ slope)},
+    }
+
+
+def _by_records(problem: Problem, threshold: float, share: float, sigma: float) -> dict[str, float]:
+    """R, s and Sigma."""
+    import numpy as np
+
+    records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
+    drawn = share * records
+    return {"R": float(records), "s": share, "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * sigma / drawn}
+
+
+def _simulated(run: Any, values: Mapping[str, float], instance: Mapping[str, Any], gradient: Any = None) -> Any:
+    """The algorithm with a warm round by all users, at the step sizes of these values."""
     from dpfl_theory.algorithms.scaffold import all_users
-    from dpfl_theory.simulation import Cohort, Simulation
+    from dpfl_theory.simulation import Cohort, FullGradient, Simulation
+
+    K, size = int(instance["K"]), int(instance["size"])
+    eta_g = values["eta_g"]
+    run = run.with_values(local_step=values["eta"] / (K * eta_g), global_step=eta_g, local_steps=K, warm_start=1)
+    cohort = Cohort("fixed", size) if size < values["M"] else Cohort()
+    return Simulation(run.replaced(warm_members=all_users), cohort, gradient or FullGradient())
+
+
+def experiment(instance: Mapping[str, Any], best: Step | None = None) -> Experiment:
+    """A run of DP-SCAFFOLD-warm. best: eta~ from the symbols' values, at most the limit; None for the instance's share
+    of the limit."""
+    from dpfl_theory.algorithms.record_level import DPScaffold
     from dpfl_theory.simulation.observables import Reach
 
     problem = experiments.problem_of(instance, FAMILIES)
-    constants, start = problem.constants, experiments.start_of(problem, instance, 7)
-    records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
-    size, K, T = int(instance["size"]), int(instance["K"]), int(instance["T"])
-    share, threshold = size / problem.n, min(constants.G_record, instance.get("clip", math.inf))
-    eta_g = math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"])
-    drawn = instance["share"] * records
-    gradient = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
-    values: dict[str, float] = {
-        "nu": constants.L_max,
-        "M": float(problem.n),
-        "l": share,
-        "K": float(K),
-        "T": float(T),
-        "R": float(records),
-        "s": float(instance["share"]),
-        "varsigma": record_deviation(instance["problem"], problem),
-        "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * instance["sigma"] / drawn,
-        "D0": float(instance["distance"]),
-        "F0": max(problem.value(start) - constants.f_star, 0.0),
-        "slope0": float(gradient @ gradient),
-        "eta_g": eta_g,
-    }
+    start, values = _start(instance, problem)
+    threshold, T = min(problem.constants.G_record, instance.get("clip", math.inf)), int(instance["T"])
+    values |= _by_records(problem, threshold, float(instance["share"]), instance["sigma"])
+    values |= {"T": float(T), "varsigma": record_deviation(instance["problem"], problem)}
     values["eta"] = instance["step"] * limit(values)
     if best is not None:
         values["eta"] = min(values["eta"], best(values))
-    local_step = values["eta"] / (K * eta_g)
-    steps = DPScaffold(eta_l=local_step, eta_g=eta_g, K=K, C=threshold, s=instance["share"], sigma_g=instance["sigma"])
-    warm = steps.replaced(warm_members=all_users).with_values(warm_start=1)
-    algorithm = Simulation(warm, Cohort("fixed", size) if size < problem.n else Cohort())
+    run = DPScaffold(C=threshold, s=instance["share"], sigma_g=instance["sigma"])
+    algorithm = _simulated(run, values, instance)
+    reach = Reach.anywhere(problem)
+    return Experiment(problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=reach)
+
+
+def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:
+    """Runs of one round. Round 0 sets the control variates at points that lag behind x^{t-1}; the round that follows
+    starts from a given x^{t-1}, so that its distance, gap, slope and lag before are numbers.
+
+    limit: the largest eta~ nu; known: the known means of a run on all records.
+    """
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return chosen_values(round_experiment(instance, limit, known), statement)
+
+    return Runs(ROUND, build, label=f"{label}, ")
+
+
+def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = lambda _: {}) -> Experiment:
+    """A run of one round, with the values of all symbols."""
+    import numpy as np
+
+    from dpfl_theory.algorithms.record_level import DPScaffold
+    from dpfl_theory.algorithms.scaffold import Scaffold, lagging
+    from dpfl_theory.simulation import NoisyGradient
+    from dpfl_theory.simulation.observables import Reach
+
+    problem, noise, share = experiments.problem_of(instance), instance["noise"], instance["share"]
+    start, values = _start(instance, problem)
+    offsets = np.random.default_rng(7).standard_normal((1 + problem.n, problem.d))[1:]
+    offsets *= instance["lag"] / np.linalg.norm(offsets, axis=1, keepdims=True)
+    values |= {"mu": problem.constants.mu_min, "lag": instance["lag"] ** 2, "n": values["K"]}
+    values["alpha"] = float(instance.get("alpha", 2 / 3))
+    if instance["problem"]["family"] == "quadratic":
+        gradient, run, length = NoisyGradient(noise), Scaffold(), math.sqrt(problem.d) * noise
+        values |= {"R": 1.0, "s": 1.0, "varsigma": length, "Sigma": 1e-12}
+        if instance["private"]:
+            values |= {"varsigma": 0.0, "Sigma": math.sqrt(2) * length}
+    else:
+        C = problem.constants.G_record
+        gradient, run = None, DPScaffold(C=C, s=share, sigma_g=noise)
+        values |= _by_records(problem, C, share, noise)
+        values["varsigma"] = C if share < 1 else 0.0  # no more than a second moment
+    values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
+    values["eta"] = instance["step"] * limit(values) / values["nu"]
+    values["eta_l"] = values["eta"] / (int(instance["K"]) * values["eta_g"])
+    algorithm = _simulated(run.replaced(warm_points=lagging(offsets.tolist())), values, instance, gradient)
+    claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
     return Experiment(
-        problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=Reach.anywhere(problem)
+        problem,
+        algorithm,
+        2,
+        start,
+        {**values, **claimed},
+        int(instance["replicates"]),
+        Reach.anywhere(problem),
+        known=known(values) if share == 1 else {},
     )
 
 

@@ -184,6 +184,25 @@ def expected(
     return Expected(name, ((observable, 1),), unit, latex, meaning, when)
 
 
+_OBSERVABLES = {
+    "move": "scaffold-move",
+    "lag_after": "scaffold-lag",
+    "drift": "scaffold-drift",
+    "distance_after": "distance-squared",
+}
+
+
+def of_round(statement_symbols: tuple[Symbol, ...], *observed: str) -> dict[str, Any]:
+    """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
+    found = []
+    for name in observed:
+        symbol = SYMBOLS[name]
+        meaning = f"{symbol.meaning} of the round that is run"
+        found.append(expected(name, _OBSERVABLES[name], symbol.latex, meaning, "end"))
+    own = tuple(symbol for symbol in statement_symbols if symbol.name not in observed)
+    return {"symbols": own, "expectations": tuple(found)}
+
+
 OUTPUT_EXCESS = expected(
     "excess", "suboptimality", SYMBOLS["excess"].latex, r"$E F(\bar x^T) - F(x^*)$ of the run's output", "end"
 )

@@ -9,8 +9,8 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, battery, checks
 from dpfl_theory.core.check_inputs import Case, Values
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold import _control_variates as spread
-from dpfl_theory.statements.noble2022.scaffold._lemma_runs import one_round
 from dpfl_theory.statements.symbolic import sides_at
 
 _SPREAD = noble.expected(

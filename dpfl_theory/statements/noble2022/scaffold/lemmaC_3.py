@@ -12,7 +12,7 @@ from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, battery, c
 from dpfl_theory.core.check_inputs import Case, Performance, Values, WorstCase
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.scaffold._lemma_runs import one_round
+from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold._rounds import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
-from dpfl_theory.statements.noble2022.scaffold._lemma_runs import one_round, symbols
 
 BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 _ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
@@ -134,7 +134,7 @@ C4: Statement = Statement(
     id="noble2022.lemmaC.4",
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.4, Appendix C.3"),
-    **symbols(noble.symbols("move", "gap", *_ROUND), "move", "drift"),
+    **noble.of_round(noble.symbols("move", "gap", *_ROUND), "move", "drift"),
     hypotheses=(
         *BASE,
         noble.CONVEX,
@@ -155,7 +155,7 @@ C4: Statement = Statement(
 C4_SHARPENED: Statement = replace(
     C4,
     id="noble2022.lemmaC.4.sharpened",
-    **symbols(noble.symbols("move", "slope", *_ROUND), "move", "drift"),
+    **noble.of_round(noble.symbols("move", "slope", *_ROUND), "move", "drift"),
     hypotheses=BASE,
     sides=_c4_sharp_sides,
     checks=battery(
@@ -175,7 +175,7 @@ C5: Statement = Statement(
     id="noble2022.lemmaC.5",
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.5, Appendix C.3"),
-    **symbols(noble.symbols("lag_after", "gap", "alpha", *_ROUND), "lag_after", "drift"),
+    **noble.of_round(noble.symbols("lag_after", "gap", "alpha", *_ROUND), "lag_after", "drift"),
     hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
     sides=_c5_sides,
     checks=battery(proofs.by_lemma_c2(_c5_sides), _c5_checks("few", "convex", "1/2", "1"), _LAG("round")),
@@ -184,7 +184,7 @@ C5: Statement = Statement(
 C5_SHARPENED: Statement = replace(
     C5,
     id="noble2022.lemmaC.5.sharpened",
-    **symbols(noble.symbols("lag_after", "slope", "alpha", *_ROUND), "lag_after", "drift"),
+    **noble.of_round(noble.symbols("lag_after", "slope", "alpha", *_ROUND), "lag_after", "drift"),
     hypotheses=(*BASE, _EXPONENT, _STEP_ALPHA),
     checks=battery(proofs.lag, _c5_checks("convex other", "non-convex", "1/2", "2/3", "1"), _LAG("round corners")),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
@@ -197,7 +197,7 @@ C6: Statement = Statement(
     id="noble2022.lemmaC.6",
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.6, Appendix C.3"),
-    **symbols(noble.symbols("gap", *_DRIFT), "drift"),
+    **noble.of_round(noble.symbols("gap", *_DRIFT), "drift"),
     hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
     sides=_c6_sides,
     checks=battery(proofs.by_lemma_c2(_c6_sides), _c6_checks("few", "convex"), _SHORT("round")),
@@ -206,7 +206,7 @@ C6: Statement = Statement(
 C6_SHARPENED: Statement = replace(
     C6,
     id="noble2022.lemmaC.6.sharpened",
-    **symbols(noble.symbols("slope", *_DRIFT), "drift"),
+    **noble.of_round(noble.symbols("slope", *_DRIFT), "drift"),
     hypotheses=(*BASE, noble.GLOBAL, _C6_STEP),
     checks=battery(proofs.drift, _c6_checks("convex other", "non-convex"), _SHORT("round corners")),
     uses=("noble2022.lemmaC.1",),

@@ -13,11 +13,11 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.performance import declared
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
+from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
-from dpfl_theory.statements.noble2022.scaffold._lemma_runs import one_round, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 Constants = tuple[Fraction, Fraction, Fraction]
@@ -170,7 +170,7 @@ LEMMA: Statement = Statement(
     id="noble2022.lemmaC.7",
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.7, Appendix C.3"),
-    **symbols(
+    **noble.of_round(
         (*noble.symbols(*_NAMES), _MU, *noble.symbols(*noble.VARIANCE, *noble.COHORT)), "distance_after", "lag_after"
     ),
     hypotheses=(noble.CONVEX, *lemmas.BASE, noble.MINIMISER, noble.GLOBAL, STEP),
