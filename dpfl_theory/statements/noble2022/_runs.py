@@ -30,15 +30,13 @@ Known = Callable[[Mapping[str, float]], Mapping[str, float]]
 """By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
 EXCESS = noble.expected(
     "excess",
-    "suboptimality",
-    r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
     "mean excess over the warm round and the $T$ rounds",
+    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
 )
 SLOPE = noble.expected(
     "slope",
-    "gradient-norm-squared",
-    r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
     "mean squared gradient over the warm round and the $T$ rounds",
+    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
 )
 NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
 """A reason to leave out the runs just outside this hypothesis."""

@@ -176,52 +176,37 @@ APART = Hypothesis(lambda s: s.D0 > 0, "$D_0 > 0$")
 AWAY = Hypothesis(lambda s: s.F0 > 0, "$x^0$ is not a minimiser of $F$")
 
 
-def expected(
-    name: str, observable: str, latex: str, meaning: str, when: str = "mean", unit: tuple[int, int] = (2, -2)
-) -> Expected:
-    """An expectation of one observable; unit: if its name is no symbol's."""
-    unit = SYMBOLS[name].unit if name in SYMBOLS else unit
-    return Expected(name, ((observable, 1),), unit, latex, meaning, when)
-
-
 _OBSERVABLES = {
-    "move": "scaffold-move",
-    "lag_after": "scaffold-lag",
-    "drift": "scaffold-drift",
-    "distance_after": "distance-squared",
+    **{"excess": "suboptimality", "gap": "suboptimality"},
+    **{"gradient": "gradient-norm-squared", "slope": "gradient-norm-squared"},
+    **{"move": "scaffold-move", "lag_after": "scaffold-lag", "drift": "scaffold-drift"},
+    **{"distance_after": "distance-squared", "error": "scaffold-gradient-error", "spread": "scaffold-control-error"},
+    **{"sum_squared": "scaffold-gradient-sum", "means_squared": "scaffold-true-gradient-sum"},
 }
 
 
-def of_round(statement_symbols: tuple[Symbol, ...], *observed: str) -> dict[str, Any]:
+def expected(name: str, meaning: str, when: str = "mean", latex: str = "") -> Expected:
+    """An expectation of the observable that belongs to its name; latex: if it is not that of the symbol."""
+    symbol = SYMBOLS.get(name)
+    unit, usual = (symbol.unit, symbol.latex) if symbol else ((2, -2), "")
+    return Expected(name, ((_OBSERVABLES[name], 1),), unit, latex or usual, meaning, when)
+
+
+def of_round(symbols: tuple[Symbol, ...], *observed: str) -> dict[str, Any]:
     """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
-    found = []
-    for name in observed:
-        symbol = SYMBOLS[name]
-        meaning = f"{symbol.meaning} of the round that is run"
-        found.append(expected(name, _OBSERVABLES[name], symbol.latex, meaning, "end"))
-    own = tuple(symbol for symbol in statement_symbols if symbol.name not in observed)
-    return {"symbols": own, "expectations": tuple(found)}
+    found = (expected(name, f"{SYMBOLS[name].meaning} of the round that is run", "end") for name in observed)
+    return {"symbols": tuple(s for s in symbols if s.name not in observed), "expectations": tuple(found)}
 
 
-OUTPUT_EXCESS = expected(
-    "excess", "suboptimality", SYMBOLS["excess"].latex, r"$E F(\bar x^T) - F(x^*)$ of the run's output", "end"
-)
-OUTPUT_GRADIENT = expected(
-    "gradient",
-    "gradient-norm-squared",
-    SYMBOLS["gradient"].latex,
-    r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output",
-    "end",
-)
+OUTPUT_EXCESS = expected("excess", r"$E F(\bar x^T) - F(x^*)$ of the run's output", "end")
+OUTPUT_GRADIENT = expected("gradient", r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output", "end")
 MEAN_EXCESS = expected(
     "excess",
-    "suboptimality",
-    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
     "mean excess of the iterates that the rounds start from",
+    latex=r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
 )
 MEAN_SLOPE = expected(
     "slope",
-    "gradient-norm-squared",
-    r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
     "mean squared gradient at the iterates that the rounds start from",
+    latex=r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
 )

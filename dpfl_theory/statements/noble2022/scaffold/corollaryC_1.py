@@ -15,10 +15,9 @@ from dpfl_theory.statements.symbolic import sides_at
 
 _SPREAD = noble.expected(
     "spread",
-    "scaffold-control-error",
-    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
     "squared length of the cohort's mean of $c_i^t - E[c_i^t]$, given $C^t$ and $x^{t-1}$",
     "end",
+    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
 )
 _DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
 _STEP = "step of the proof: a gradient step is nonexpansive; that errors then add up as stated remains"

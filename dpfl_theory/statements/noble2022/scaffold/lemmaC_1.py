@@ -21,10 +21,9 @@ from dpfl_theory.statements.symbolic import sides_at
 
 _ERROR = noble.expected(
     "error",
-    "scaffold-gradient-error",
-    r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
     r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$",
     "end",
+    r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
 )
 _PART1 = "part 1 of the lemma, that H~ is unbiased; the display is part 2, which has its own checks"
 _REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself has its own checks"

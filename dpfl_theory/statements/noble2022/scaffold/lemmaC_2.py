@@ -17,8 +17,8 @@ from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
-_SLOPE = noble.expected("slope", "gradient-norm-squared", r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of $F$")
-_GAP = noble.expected("gap", "suboptimality", r"\mathbb{E}(F(x) - F^*)", "excess of $F$")
+_SLOPE = noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2")
+_GAP = noble.expected("gap", "excess of $F$", latex=r"\mathbb{E}(F(x) - F^*)")
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:

@@ -18,17 +18,15 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 _SUM = noble.expected(
     "sum_squared",
-    "scaffold-gradient-sum",
-    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
     r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, \tilde H(y^{K-1})$",
     "end",
+    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
 )
 _MEANS = noble.expected(
     "means_squared",
-    "scaffold-true-gradient-sum",
-    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
     r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
     "end",
+    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
 )
 _PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, which has its own checks"
 _COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")

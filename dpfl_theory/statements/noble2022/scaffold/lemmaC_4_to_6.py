@@ -28,18 +28,6 @@ def _step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     return lambda share: product
 
 
-def _c4_sides(s: Symbols) -> Sides:
-    return Sides(
-        {"move": s.move},
-        {
-            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
-            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
-            "excess": 8 * s.nu * s.eta**2 * s.gap,
-            "noise": 9 * s.eta**2 * noble.averaged(s),
-        },
-    )
-
-
 def _c4_sharp_sides(s: Symbols) -> Sides:
     return Sides(
         {"move": s.move},
@@ -141,7 +129,15 @@ C4: Statement = Statement(
         noble.MINIMISER,
         Hypothesis(lambda s: s.eta <= 1 / s.nu, r"$\tilde\eta \le 1/\nu$"),
     ),
-    sides=_c4_sides,
+    sides=lambda s: Sides(
+        {"move": s.move},
+        {
+            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
+            "excess": 8 * s.nu * s.eta**2 * s.gap,
+            "noise": 9 * s.eta**2 * noble.averaged(s),
+        },
+    ),
     checks=battery(
         proofs.by_lemma_c2(_c4_sharp_sides),
         exact.checks(_step(Fraction(1)), "few long"),

@@ -90,16 +90,6 @@ def best_step(values: Mapping[str, float]) -> float:
     return unless_quiet(_balance(symbols_of(REPAIRED)), values)
 
 
-def _repaired(s: Symbols) -> Sides:
-    return Sides(
-        runs.without_warm_round(s, "excess", "F0"),
-        {
-            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
-            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
-        },
-    )
-
-
 @algebra("the step size, convex")
 def _two_cases(s: Formula) -> Proof:
     """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
@@ -178,7 +168,13 @@ REPAIRED: Statement = Statement(
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),
-    sides=_repaired,
+    sides=lambda s: Sides(
+        runs.without_warm_round(s, "excess", "F0"),
+        {
+            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
+            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
     prescription=lambda s: {"eta": sp.Min(step_limit_symbolic(s), _balance(s))},
     checks=battery(
         _two_cases,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import count, product
 from typing import Any
 
@@ -24,33 +25,6 @@ def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     eta_g = sp.sqrt(s.l * s.M)
     eta_l = step_limit_symbolic(s) / (s.K * eta_g)
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
-
-
-def _strongly_convex(s: Symbols) -> Sides:
-    return Sides(
-        {"excess": s.excess},
-        {"noise": s.c * noble.averaged(s) / (s.mu * s.T), "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T)},
-    )
-
-
-def _convex(s: Symbols) -> Sides:
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * s.D0,
-            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.D0**2,
-        },
-    )
-
-
-def _non_convex(s: Symbols) -> Sides:
-    return Sides(
-        {"gradient": s.gradient},
-        {
-            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * sp.sqrt(s.F0),
-            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.F0,
-        },
-    )
 
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -99,24 +73,6 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
     )
 
 
-STRONGLY_CONVEX: Statement = Statement(
-    id="noble2022.theoremC.1.strongly-convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
-    symbols=noble.symbols(*_COMMON, "mu", "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.STRONGLY_CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.LONG_ENOUGH),
-    sides=_strongly_convex,
-    prescription=lambda s: _steps(s, strongly=True),
-    checks=battery(
-        refuting.two_slopes,
-        refuting.bounded_gradients,
-        runs.averaged(edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
-    ),
-    expected="violated",
-    uses=("noble2022.lemmaC.8",),
-)
-
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.1.convex",
     kind="theorem",
@@ -124,7 +80,13 @@ CONVEX: Statement = Statement(
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
-    sides=_convex,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * s.D0,
+            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.D0**2,
+        },
+    ),
     prescription=_steps,
     checks=battery(
         refuting.starts_at_the_minimiser("D0"),
@@ -137,20 +99,42 @@ CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.8",),
 )
 
-NON_CONVEX: Statement = Statement(
+STRONGLY_CONVEX: Statement = replace(
+    CONVEX,
+    id="noble2022.theoremC.1.strongly-convex",
+    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    symbols=noble.symbols(*_COMMON, "mu", "D0"),
+    hypotheses=(noble.STRONGLY_CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.LONG_ENOUGH),
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {"noise": s.c * noble.averaged(s) / (s.mu * s.T), "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T)},
+    ),
+    prescription=lambda s: _steps(s, strongly=True),
+    checks=battery(
+        refuting.two_slopes,
+        refuting.bounded_gradients,
+        runs.averaged(edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
+    ),
+)
+
+NON_CONVEX: Statement = replace(
+    CONVEX,
     id="noble2022.theoremC.1.non-convex",
-    kind="theorem",
     source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
-    sides=_non_convex,
-    prescription=_steps,
+    sides=lambda s: Sides(
+        {"gradient": s.gradient},
+        {
+            "noise": s.c * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * sp.sqrt(s.F0),
+            "start": s.c * s.nu / (s.l ** sp.Rational(2, 3) * s.T) * s.F0,
+        },
+    ),
     checks=battery(
         refuting.starts_at_the_minimiser("F0"), refuting.noise_stays, refuting.first_step("gradient", "scaffold")
     ),
     smoke=("units",),
-    expected="violated",
     homogeneous=False,
     uses=("noble2022.lemmaC.9",),
 )

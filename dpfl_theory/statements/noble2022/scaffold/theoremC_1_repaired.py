@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
@@ -40,36 +41,6 @@ def _log(s: Symbols) -> Any:
 
 def _smooth_step(s: Symbols) -> Any:
     return sp.Min(step_limit_symbolic(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
-
-
-def _convex(s: Symbols) -> Sides:
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
-            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
-        },
-    )
-
-
-def _strongly_convex(s: Symbols) -> Sides:
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
-            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
-        },
-    )
-
-
-def _non_convex(s: Symbols) -> Sides:
-    return Sides(
-        runs.without_warm_round(s, "slope", "slope0"),
-        {
-            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * noble.averaged(s) / s.T),
-            "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
-        },
-    )
 
 
 def _at_sqrt(name: str, lemma: Statement) -> Check:
@@ -121,7 +92,13 @@ CONVEX: Statement = Statement(
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
-    sides=_convex,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
+            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
     prescription=lambda s: _steps(s, _convex_step),
     checks=battery(
         _at_sqrt("Lemma C.8", lemmaC_8.REPAIRED),
@@ -131,14 +108,19 @@ CONVEX: Statement = Statement(
     uses=("noble2022.lemmaC.8.repaired",),
 )
 
-STRONGLY_CONVEX: Statement = Statement(
+STRONGLY_CONVEX: Statement = replace(
+    CONVEX,
     id="noble2022.theoremC.1.strongly-convex.repaired",
-    kind="theorem",
     source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
-    sides=_strongly_convex,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
+            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
+        },
+    ),
     prescription=lambda s: _steps(s, _strong_step),
     checks=battery(
         _log_terms,
@@ -148,17 +130,22 @@ STRONGLY_CONVEX: Statement = Statement(
         ),
     ),
     smoke=("half of the users, with a ridge",),
-    uses=("noble2022.lemmaC.8.repaired",),
 )
 
-NON_CONVEX: Statement = Statement(
+NON_CONVEX: Statement = replace(
+    CONVEX,
     id="noble2022.theoremC.1.non-convex.repaired",
-    kind="theorem",
     source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
-    sides=_non_convex,
+    sides=lambda s: Sides(
+        runs.without_warm_round(s, "slope", "slope0"),
+        {
+            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * noble.averaged(s) / s.T),
+            "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
     prescription=lambda s: _steps(s, _smooth_step),
     checks=battery(
         _at_sqrt("Lemma C.9", lemmaC_9.REPAIRED),
