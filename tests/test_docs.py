@@ -85,7 +85,7 @@ def test_the_private_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_the_worst_case_page_gives_what_it_says() -> None:
-    (worst,) = blocks(STATEMENTS, "python")
+    worst = blocks(STATEMENTS, "python")[0]
     made: dict[str, Any] = {}
     exec(compile(worst, "statements.md", "exec"), made)
     (example,) = statements.load_file(ROOT / "examples" / "worst_case.py")

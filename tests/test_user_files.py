@@ -196,6 +196,27 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
         run_plan(plan(load_file(file)))
 
 
+@pytest.mark.parametrize(
+    ("sides", "told"),
+    [
+        ("s.L * s.D**2 / (4 * s.K + 2) + 2 / sp.Integer(5)", "2/5 remains where every quantity is zero"),
+        ("s.L * s.D**4", "a side is not linear in D^2"),
+        ("s.L * s.D**2 + s.gap**2", "a side is not linear in gap"),
+    ],
+)
+def test_sides_that_a_worst_case_cannot_have_are_told_with_a_remedy(tmp_path: Path, sides: str, told: str) -> None:
+    text = (Path(__file__).parents[1] / "examples" / "worst_case.py").read_text()
+    file = tmp_path / "mine.py"
+    text = text.replace("s.L * s.D**2 / (4 * s.K + 2)", sides)
+    file.write_text(text.replace("def sides(", "import sympy as sp\n\n\ndef sides("))
+    line = 1 + file.read_text().splitlines().index("def sides(s: Symbols) -> Sides:")
+    with pytest.raises(InputError) as error:
+        run_plan(plan(load_file(file)))
+    assert f"cannot be run: {told}: " in str(error.value)
+    assert str(error.value).endswith(f"(mine.py, line {line})")
+    assert "build" not in str(error.value)
+
+
 def test_a_good_file_runs(tmp_path: Path) -> None:
     file = tmp_path / "mine.py"
     file.write_text(HEAD + "STATEMENTS = (make(lambda s, i: Outcome(True, 'yes')),)")

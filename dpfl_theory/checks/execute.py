@@ -19,13 +19,14 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.validate_build import guarded
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence
+from dpfl_theory.core.formula import SidesError
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.errors import CheckError, DpflError, InputError, InstanceError, WorkLimitError, format_error, place
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
-from dpfl_theory.statements.validate_checks import not_compared
+from dpfl_theory.statements.validate import not_compared
 
 __all__ = ["cannot", "checks_of", "run_one"]
 
@@ -112,6 +113,8 @@ def _plain(evidence: Evidence) -> Evidence:
 
 def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     """The sentence for a user's check that raised."""
+    if isinstance(error, SidesError):
+        return f"check {c.name!r} of {statement.id} cannot be run: {error}{_at(error, statement.sides or c.build)}"
     function = getattr(error, "function", None)
     given = _where_given(statement, c) if isinstance(error, InstanceError) else ""
     what = "that test" if function is not None else "that instance" if given else "its build"

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.core import Statement
-from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.core.formula import SidesError, sides_of, symbols_of
 
 __all__ = ["Linear", "linearise"]
 
@@ -57,7 +57,10 @@ def linearise(statement: Statement, values: Mapping[str, float]) -> tuple[Linear
             for name, expectation in expectations.items():
                 slope = expression.diff(symbols[name])
                 if slope.free_symbols & {symbols[e] for e in expectations}:
-                    raise ValueError(f"{statement.id}: the term {label!r} is not linear in its expectations")
+                    raise SidesError(
+                        f"the term {label!r} is not linear in its expectations: runs estimate means; declare what is "
+                        f"squared or multiplied as an Expected of its own"
+                    )
                 rest = rest.subs(symbols[name], 0)
                 factor = _number(slope.subs(numbers), label, values)
                 if least and (factor < 0.0 if smaller else factor != 0.0):

@@ -134,6 +134,7 @@ def _sampled(
         notes={
             "means": means,
             "trivial": trivial,
+            "standard_error": sample.standard_error(),
             "replicate_seconds": sample.seconds / sample.replicates,
             **notes,
             **{name.replace("-", "_"): value for name, value in sample.watched().items()},
@@ -237,6 +238,14 @@ class _Sample:
         best = int(z.mean(axis=0).argmin()) if z.ndim > 1 else 0
         found = {c: np.concatenate(self.columns[c]).mean(axis=0) for c in self.spoken}
         return {c: float(np.atleast_1d(mean)[best]) for c, mean in found.items()}
+
+    def standard_error(self) -> float | None:
+        """The standard error of the mean of Z, in the round with the least one; None where it is unknown."""
+        z = self._replicates()
+        z = z if z.ndim == 1 else z[:, int(z.mean(axis=0).argmin())]
+        if not self.experiment.random or len(z) < 2 or not np.isfinite(z).all():
+            return None
+        return float(z.std(ddof=1) / math.sqrt(len(z)))
 
     def watched(self) -> dict[str, float]:
         """Mean numbers of zero updates and of empty cohorts per round, where there were any."""

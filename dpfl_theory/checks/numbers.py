@@ -26,10 +26,10 @@ from typing import Any
 
 from dpfl_theory import statements as catalogue
 from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.statements.numbers import FILE, Number, numbers_in, recorded
+from dpfl_theory.statements.numbers import FILE, Number, Value, numbers_in, recorded
 from dpfl_theory.statements.words import entries
 
-__all__ = ["Found", "NotFound", "computed", "moved", "numbers_of", "value_at"]
+__all__ = ["Found", "NotFound", "computed", "error_at", "moved", "numbers_of", "value_at"]
 
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""
@@ -94,17 +94,37 @@ def _functions(paper: str) -> dict[str, Any]:
     return {**vars(math), **plain, **own, "__builtins__": {}}
 
 
-def computed(id_: str, number: Number, found: Found) -> float:
-    """The value of a number in an entry's words; NotFound if it needs evidence that is not there."""
-    paper = id_.partition(".")[0]
+def error_at(found: Found, statement: str, check: str, field: str) -> float | None:
+    """The standard error of a ratio or a left side that replicates estimate; None for other values.
+
+    >>> piece = {"method": "monte-carlo", "check": "one", "rhs": 2.0, "notes": {"standard_error": 0.1}}
+    >>> error_at({"a.b": [piece]}, "a.b", "monte-carlo: one", "ratio")
+    0.05
+    """
+    if not check.startswith("monte-carlo: ") or field not in ("ratio", "lhs.estimate"):
+        return None
+    error = value_at(found, statement, check, "notes.standard_error")
+    return error / value_at(found, statement, check, "rhs") if field == "ratio" else error
+
+
+def computed(id_: str, number: Number, found: Found) -> Value:
+    """The value of a number in an entry's words, with its standard error where it has one; NotFound if it needs
+    evidence that is not there."""
+    paper, errors = id_.partition(".")[0], []
+
+    def evidence(check: str, field: str = "ratio", of: str = id_) -> float:
+        errors.append(error_at(found, of, check, field))
+        return value_at(found, of, check, field)
+
     names = {
         **_functions(paper),
-        "evidence": lambda check, field="ratio", of=id_: value_at(found, of, check, field),
+        "evidence": evidence,
         "script": lambda name, n: _printed_by(paper, name)[n],
     }
     if id_ in catalogue.known_ids():
         names["this"] = catalogue.get(id_)
-    return float(eval(number.expression, names))
+    value = float(eval(number.expression, names))
+    return (value, errors[0]) if errors and errors[0] is not None else value
 
 
 def numbers_of(paper: str) -> Iterator[tuple[str, Number]]:
@@ -128,9 +148,9 @@ def moved(found: Found) -> list[str]:
     return lines
 
 
-def _renewed(found: Found) -> tuple[dict[str, dict[str, float]], list[str]]:
+def _renewed(found: Found) -> tuple[dict[str, dict[str, Value]], list[str]]:
     """The values of all numbers, and what has none; a value on record stays where its evidence is not there."""
-    values: dict[str, dict[str, float]] = {}
+    values: dict[str, dict[str, Value]] = {}
     missing = []
     for paper in catalogue.papers():
         for id_, number in numbers_of(paper):

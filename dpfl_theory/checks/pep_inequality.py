@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Performance, Statement, WorstCase
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core.formula import SidesError, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import enclosure
 
@@ -60,7 +60,8 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     with_value = set(numbers) | set(roots) | set(moving)
     missing = (difference.free_symbols | {s for v in numbers.values() for s in v.free_symbols}) - with_value
     if missing:
-        raise ValueError(f"{statement.id} has no value for {', '.join(sorted(s.name for s in missing))}")
+        names = ", ".join(sorted(s.name for s in missing))
+        raise SidesError(f"{statement.id} has no value for {names}: add it to the values of the WorstCase")
     difference = sp.expand(difference.subs({**numbers, **roots}, simultaneous=True).subs(moving, simultaneous=True))
     if case.solved:
         difference = _solved(statement, difference, stands[case.solved])
@@ -68,12 +69,19 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     for name, stand in stands.items():
         slope = difference.diff(stand)
         if slope.free_symbols:
-            raise ValueError(f"{statement.id}: a side is not linear in {name}")
+            raise SidesError(
+                f"a side is not linear in {name}: a worst case adds up multiples of function values and of squares of "
+                f"lengths; give a length by its square (values {{'D^2': ...}}), or set squared=True where both sides "
+                f"are lengths"
+            )
         if slope != 0:
             found[name] = enclosure(slope)[0]
     left = sp.expand(difference.subs(dict.fromkeys(stands.values(), 0)))
     if left != 0 and case.unit is None:
-        raise ValueError(f"{statement.id}: {left} remains where every quantity is zero")
+        raise SidesError(
+            f"{left} remains where every quantity is zero: a bound for all functions of a class has no such constant; "
+            f"multiply it by the square of a length, such as D**2, or give the length in which it is measured as unit"
+        )
     if left != 0:
         found[UNIT] = enclosure(left)[0]
     return found

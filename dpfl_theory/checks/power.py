@@ -62,12 +62,13 @@ def _nothing(*_: object) -> None:
 
 
 def fingerprint(statement: Statement) -> str:
-    """A hash of a statement's formula and checks: if it differs, the power on record is outdated."""
+    """A hash of a statement's formula and checks, in any order: if it differs, the power on record is outdated."""
     sides = None if statement.sides is None else sides_of(statement)
     formula = (
         "" if sides is None else [[(name, str(term)) for name, term in side.items()] for side in (sides.lhs, sides.rhs)]
     )
     checks = [(c.method, c.name, c.expected, dict(c.instance)) for c in statement.checks]
+    checks.sort(key=lambda check: check[:2])
     text = json.dumps([statement.relation, formula, checks], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

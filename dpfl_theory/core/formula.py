@@ -18,6 +18,7 @@ from dpfl_theory.core.statement import Sides, Statement
 from dpfl_theory.lazy import sympy as sp
 
 __all__ = [
+    "SidesError",
     "evaluate_side",
     "prescription_of",
     "record_requested",
@@ -26,6 +27,11 @@ __all__ = [
     "terms_at",
     "total",
 ]
+
+
+class SidesError(ValueError):
+    """Sides that a method cannot compare as they are; the text names the remedy."""
+
 
 _FLAGS: dict[str, dict[str, bool]] = {
     "positive": {"positive": True},

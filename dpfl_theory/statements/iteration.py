@@ -131,13 +131,13 @@ class _Build:
     def __call__(self, statement: Statement, instance: Mapping[str, Any]) -> Any:
         plan = Plan(self.iteration, statement, instance)
         if self.method == "worst-case":
-            from dpfl_theory.statements.iteration_worst_case import worst_case
+            from dpfl_theory.statements.iteration_checks import worst_case
 
             return worst_case(plan)
         if self.method == "exact":
-            from dpfl_theory.statements.iteration_exact import exact
+            from dpfl_theory.statements.iteration_checks import exact
 
             return list(exact(plan))
-        from dpfl_theory.statements.iteration_runs import experiment
+        from dpfl_theory.statements.iteration_checks import experiment
 
         return experiment(plan, self.problem)

@@ -7,15 +7,17 @@ significant digits; ``{{EXPRESSION:DIGITS up}}`` and ``down`` round a limit to i
 * ``script(NAME, N)``: the N-th number that the script of a counterexample prints;
 * the functions of the paper's module ``_computed.py``, those of `math`, and ``this``, the statement itself.
 
-`dpfl_theory.checks.numbers` evaluates them and writes their values to ``numbers.json`` next to this module, from which
-pages are filled. A number that was chosen, or is printed in the paper, is typed as it is.
+A value that replicates of a Monte-Carlo check estimate is printed with its standard error, ``1.44 (+- 0.02)``, and with
+no more digits than that has. `dpfl_theory.checks.numbers` evaluates all of them and writes their values to
+``numbers.json`` next to this module, from which pages are filled. A number that was chosen, or is printed in the paper,
+is typed as it is.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import ceil, floor, log10
@@ -25,7 +27,9 @@ __all__ = ["FILE", "Number", "filled", "numbers_in", "recorded"]
 
 FILE = Path(__file__).with_name("numbers.json")
 _PLACE = re.compile(r"\{\{((?:(?!\}\}).)+):(\d+)(?: (up|down))?\}\}")
-_ROUND = {"": round, "up": ceil, "down": floor}
+_ROUND: Mapping[str, Callable[[float], int]] = {"": round, "up": ceil, "down": floor}
+Value = float | Sequence[float]
+"""A value, or a value and its standard error."""
 SMALLEST = 1e-3
 """Smaller numbers, and those from 10^6 on, are printed with a power of ten."""
 
@@ -44,8 +48,10 @@ class Number:
     digits: int
     side: str = ""
 
-    def shown(self, value: float, formula: bool = False) -> str:
+    def shown(self, value: Value, formula: bool = False) -> str:
         """The value as the text prints it; formula: as LaTeX."""
+        if not isinstance(value, (int, float)):
+            return self._with_error(value[0], value[1], formula)
         exponent = floor(log10(abs(value))) if value else 0
         # A limit that was itself found to nine digits is not moved by a rounding error in the tenth.
         scaled = round(value * 10.0 ** (self.digits - 1 - exponent), 9 - self.digits)
@@ -60,6 +66,16 @@ class Number:
             return rf"{mantissa} \cdot 10^{{{exponent}}}" if mantissa != "1" else f"10^{{{exponent}}}"
         return f"{mantissa}e{exponent}"
 
+    def _with_error(self, value: float, error: float, formula: bool) -> str:
+        r"""A value and its standard error, both to the error's first digit.
+
+        >>> print(Number("-", 3).shown((2.0306, 0.0051)), "or", Number("-", 3).shown((2.0306, 0.0051), formula=True))
+        2.031 ($\pm 0.005$) or 2.031 \pm 0.005
+        """
+        places = max(0, -floor(log10(error))) if error else self.digits
+        printed = rf"\pm {max(error, 10.0**-places):.{places}f}"
+        return f"{value:.{places}f} {printed}" if formula else f"{value:.{places}f} (${printed}$)"
+
 
 def numbers_in(text: str) -> Iterator[Number]:
     """The numbers of a text, in order.
@@ -72,7 +88,7 @@ def numbers_in(text: str) -> Iterator[Number]:
 
 
 @cache
-def recorded() -> Mapping[str, Mapping[str, float]]:
+def recorded() -> Mapping[str, Mapping[str, Value]]:
     """The recorded values: an entry's id -> expression -> value."""
     return json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
 

@@ -161,7 +161,7 @@ def test_disagreement_with_the_second_implementation_decides_nothing(monkeypatch
 
 @pytest.mark.parametrize("wrong", [{"epsilon": "1", "s": "9/10"}, {"epsilon": "189/50", "s": "3/2"}])
 def test_the_tail_bound_fails_where_it_is_false(wrong):
-    assert not definition5._tail(definition5.REPAIRED, wrong).true
+    assert not definition5._tail("wrong", **wrong).make(definition5.REPAIRED).true
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from dpfl_theory.checks import numbers as sources
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core.prose import plain
-from dpfl_theory.statements.numbers import Number, filled, recorded
+from dpfl_theory.statements.numbers import Number, Value, filled, recorded
 from dpfl_theory.statements.words import entries
 
 NUMBERS = [found for paper in statements.papers() for found in sources.numbers_of(paper)]
@@ -122,6 +122,14 @@ def test_a_run_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert f"{id_}: {number.expression} is" in capsys.readouterr().err
 
 
+def test_an_estimate_has_its_standard_error() -> None:
+    """As replicates of a Monte-Carlo check give it; a confidence limit needs none."""
+    estimates = re.compile(r'evidence\("monte-carlo: [^"]+", "(ratio|lhs.estimate)"')
+    found = [recorded()[id_][n.expression] for id_, n in NUMBERS if estimates.match(n.expression)]
+    assert len(found) > 5
+    assert not [value for value in found if isinstance(value, float)]
+
+
 def test_what_is_not_recorded_shows_its_expression() -> None:
     assert filled("das2022.theorem4b", "It is {{1 / 3 + 1:2}}.") == "It is [1 / 3 + 1]."
 
@@ -137,8 +145,11 @@ def test_what_is_not_recorded_shows_its_expression() -> None:
         (Number("", 1), 2e6, "2e6"),
         (Number("", 4), 2.9998, "3.000"),
         (Number("", 2), 0.0, "0.0"),
+        (Number("", 2), (1.4388, 0.0054), "1.439 (+- 0.005)"),
+        (Number("", 2), (143.88, 5.4), "144 (+- 5)"),
     ],
 )
-def test_how_a_number_is_printed(number: Number, value: float, text: str) -> None:
-    assert number.shown(value) == text
+def test_how_a_number_is_printed(number: Number, value: Value, text: str) -> None:
+    assert plain(number.shown(value)) == text
+    text = text.replace("(", "").replace(")", "")
     assert plain(f"${number.shown(value, formula=True)}$") == text

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sampled_world import SampledWorld
 from short_forms import two_sided
 
 from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
@@ -21,7 +22,6 @@ from dpfl_theory.core import Performance
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import SKEWED, RunIndex, Vector, World, average, expected, law
-from dpfl_theory.semantics.drawn import SampledWorld
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import SAMPLINGS, RoundResult, draws, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared

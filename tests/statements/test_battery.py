@@ -116,7 +116,7 @@ SPECIAL = _statement(sides=_at_the_best_step, prescription=lambda s: {"eta": 1 /
 
 def test_relations_hold_where_the_formulas_agree_and_only_there() -> None:
     general = _statement(prescription=lambda s: {"eta": s.eta * s.L * s.eta})
-    at = {"eta": lambda s: 1 / s.L}
+    at: dict[str, Any] = {"eta": lambda s: 1 / s.L}
     for check in specialises(general, "eta = 1/L", **at)(SPECIAL):
         assert _verdict(SPECIAL, check) == "holds"
     form = special_form("at the step", general, "at eta = 1/L", **at)

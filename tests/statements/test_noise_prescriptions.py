@@ -18,7 +18,6 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
 from dpfl_theory.statements import prescribed_noise as noise
-from dpfl_theory.statements import repaired_noise as repair
 from dpfl_theory.statements.das2022 import theorem3
 from dpfl_theory.statements.hou2023 import lemma1
 from dpfl_theory.statements.shulgin2025 import noise as alpha_norm_ec
@@ -364,7 +363,7 @@ def test_beyond_the_repaired_range_the_constant_four_fails():
     assert point.low > point.claimed  # 4 is enough up to 8 (1 - sqrt(1/2)) = 2.343 times ln(1/delta)
     outside = Check("privacy", "outside", lambda *_: claim)
     assert privacy_verdict(theorem3.REPAIRED, outside).verdict == "not-applicable"
-    assert repair.BUDGET.test(None, {"epsilon": 3.0, "delta": mpmath.exp(-1)}) is not None
+    assert noise.BUDGET.test(None, {"epsilon": 3.0, "delta": mpmath.exp(-1)}) is not None
 
 
 def test_sampling_and_fewer_rounds_only_help_where_the_repaired_noise_counts_every_round():

@@ -77,11 +77,11 @@ def _printed(
     )
 
 
-def _repaired(printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
+def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
     return replace(
         printed,
         expected="holds",
-        id=f"{printed.id}.repaired",
+        id=id_,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=False),
         checks=battery(
@@ -100,6 +100,6 @@ EQ5 = _printed("das2022.eq5", "5", "E_weighted_gap", NORMALISE, theorem4.B)
 STATEMENTS = (
     EQ4,
     EQ5,
-    _repaired(EQ4, theorem4.A, "E_gap", CLIP),
-    _repaired(EQ5, theorem4.B_REPAIRED, "E_weighted_gap", NORMALISE),
+    _repaired("das2022.eq4.repaired", EQ4, theorem4.A, "E_gap", CLIP),
+    _repaired("das2022.eq5.repaired", EQ5, theorem4.B_REPAIRED, "E_weighted_gap", NORMALISE),
 )

@@ -13,15 +13,13 @@ from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import eq12, eq35_to_39, eq47, theorem4, theorem7
 from dpfl_theory.statements.das2022._runs import NORMALISE
 
-_END = ".fixed-size"
 
-
-def _read(printed: Statement, uses: Iterable[str], *parts: Part, algebra: bool = True) -> Statement:
+def _read(id_: str, printed: Statement, uses: Iterable[str], *parts: Part, algebra: bool = True) -> Statement:
     """The printed statement with exactly r clients; its algebra checks are the same under both readings."""
     own = [c for c in printed.checks if c.method == "algebra"] if algebra else []
     return replace(
         printed,
-        id=f"{printed.id}{_END}",
+        id=id_,
         reading_of=printed.id,
         hypotheses=(*printed.hypotheses, das.EXACT_COHORT),
         checks=battery(own, *parts),
@@ -33,6 +31,7 @@ def _read(printed: Statement, uses: Iterable[str], *parts: Part, algebra: bool =
 _OUT = "not-applicable"
 _MIXED = {"kappa": "+1/50"}
 EQ12 = _read(
+    "das2022.eq12.fixed-size",
     eq12.EQ12,
     ["das2022.fact2"],
     eq12.slack("fixed"),
@@ -45,6 +44,7 @@ EQ12 = _read(
     algebra=False,
 )
 EQ35 = _read(
+    "das2022.eq35.fixed-size",
     eq35_to_39.EQ35,
     ["das2022.eq34", EQ12.id],
     exact.same_clients("200 equal clients", "fixed", [1, 4, 8, 20]),
@@ -55,15 +55,26 @@ EQ35 = _read(
     worst.near_threshold("fixed"),
 )
 EQ47 = _read(
+    "das2022.eq47.fixed-size",
     eq47.EQ47,
     ["das2022.eq46", EQ12.id],
     worst.round_checks("dp-normfedavg", ("fixed",)),
     NORMALISE("norm exactly-norm-jumps", cohorts="fixed"),
 )
-THEOREM7 = _read(theorem7.GENERAL, [EQ47.id], NORMALISE("norm exactly-norm-jumps", cohorts="fixed"))
-THEOREM7_ALPHA = _read(theorem7.ALPHA, [THEOREM7.id], NORMALISE("alpha-norm exactly-alpha-jumps", cohorts="fixed"))
+THEOREM7 = _read(
+    "das2022.theorem7.fixed-size", theorem7.GENERAL, [EQ47.id], NORMALISE("norm exactly-norm-jumps", cohorts="fixed")
+)
+THEOREM7_ALPHA = _read(
+    "das2022.theorem7.alpha.fixed-size",
+    theorem7.ALPHA,
+    [THEOREM7.id],
+    NORMALISE("alpha-norm exactly-alpha-jumps", cohorts="fixed"),
+)
 THEOREM4B = _read(
-    theorem4.B, [THEOREM7_ALPHA.id], NORMALISE("lipschitz exactly-jumps exactly-in-range", cohorts="fixed")
+    "das2022.theorem4b.fixed-size",
+    theorem4.B,
+    [THEOREM7_ALPHA.id],
+    NORMALISE("lipschitz exactly-jumps exactly-in-range", cohorts="fixed"),
 )
 
 STATEMENTS = (EQ12, EQ35, EQ47, THEOREM7, THEOREM7_ALPHA, THEOREM4B)

@@ -12,7 +12,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.das2022 import _symbols as das
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks, sufficiency_claim
+from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks, sufficiency_claim
 
 _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"

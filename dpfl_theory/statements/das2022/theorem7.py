@@ -141,6 +141,7 @@ _FIXED = "fixed cohorts give the printed form"
 
 
 def _repaired(
+    id_: str,
     printed: Statement,
     sides: Callable[[Symbols], Sides],
     checks: tuple[Check, ...],
@@ -151,7 +152,7 @@ def _repaired(
     return replace(
         printed,
         expected="holds",
-        id=f"{printed.id}.repaired",
+        id=id_,
         symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,
@@ -161,6 +162,7 @@ def _repaired(
 
 
 GENERAL_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.repaired",
     GENERAL,
     lambda s: _sides(s, s.kappa),
     battery(
@@ -171,6 +173,7 @@ GENERAL_REPAIRED: Statement = _repaired(
     ("das2022.eq46", "das2022.eq12.repaired"),
 )
 ALPHA_REPAIRED: Statement = _repaired(
+    "das2022.theorem7.alpha.repaired",
     ALPHA,
     lambda s: _alpha_sides(s, s.kappa),
     battery(becomes(_FIXED, ALPHA, "at kappa = 0", kappa=0), NORMALISE("alpha-norm alpha-jumps inside")),

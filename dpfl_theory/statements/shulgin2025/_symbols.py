@@ -67,11 +67,6 @@ SCALE = Symbol("R", r"the length in the limits of $\beta$ and $\gamma$", (1, -1)
 """R of Lemma 2, as restored and as repaired."""
 
 
-def six_digits(value: Any) -> str:
-    """A number of any kind in six digits."""
-    return f"{float(value):.6g}"
-
-
 def symbols(*names: str) -> tuple[Symbol, ...]:
     """These symbols, in this order."""
     return tuple(SYMBOLS[name] for name in names)

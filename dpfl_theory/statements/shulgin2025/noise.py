@@ -11,7 +11,7 @@ from dpfl_theory.core.check_inputs import ConstantClaim, PrivacyClaim, PrivacyPo
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
-from dpfl_theory.statements.repaired_noise import BUDGET, PROOF, repaired_checks
+from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
 
 PAPER = "shulgin2025"

@@ -10,7 +10,7 @@ from dpfl_theory.core.check_inputs import ConstantClaim, Escape
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
-from dpfl_theory.statements.repaired_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks
 from dpfl_theory.statements.zhang2021 import _sampled_noise as sampled
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
