@@ -204,7 +204,7 @@ def three_cases(kind: str) -> Check:
 
     @algebra("the step size")
     def step(s: Formula) -> Proof:
-        terms = sides_of(s.statement).rhs
+        terms = s.terms
         noise, users, c2 = coefficients(kind, s, sp.Rational)
         share = start(kind, s, sp.Rational) / s.T
         a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
@@ -233,7 +233,7 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Check:
 
     @algebra("the step size")
     def step(s: Formula) -> Proof:
-        terms = sides_of(s.statement).rhs
+        terms = s.terms
         parts = dict(zip(_NAMES, coefficients("strongly convex", s, sp.Rational)))
         m, more, log, T = sp.symbols("m more log T", positive=True)
         n, u, h = symbols = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2

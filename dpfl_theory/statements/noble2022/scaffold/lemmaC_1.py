@@ -11,7 +11,6 @@ from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Values
-from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._runs import one_round
@@ -116,7 +115,7 @@ def _every_size(s: Formula) -> Proof:
     """
     m, S, R = sp.Symbol("m", integer=True, positive=True), sp.Symbol("S", positive=True), s.R
     found = (m * S / R - m * (m - 1) * S / (R * (R - 1))) / m**2
-    stated = sides_of(s.statement).rhs["sampling"].subs({s.varsigma: sp.sqrt(S / R), s.s: m / R})
+    stated = s.terms["sampling"].subs({s.varsigma: sp.sqrt(S / R), s.s: m / R})
     found, stated = (sp.simplify(side * (R - 1)) for side in (found, stated))  # no pole where they are compared
     return found, stated, "R - 1 times the variance of m of R records against the sampling term"
 
@@ -131,7 +130,7 @@ def _noise_length(name: str, times: int) -> Check:
         d, n = sp.symbols("d n", integer=True, positive=True)
         density = sp.exp(-(z**2) / 2) / sp.sqrt(2 * sp.pi)
         one = 2 * sp.integrate(z**2 * density, (z, 0, sp.oo))
-        stated = sides_of(s.statement).rhs["noise"].subs(s.Sigma, 2 * C * sp.sqrt(2 * d) * sigma / n)
+        stated = s.terms["noise"].subs(s.Sigma, 2 * C * sp.sqrt(2 * d) * sigma / n)
         what = f"{times} times the noise's second moment against the noise term"
         return times * (2 * C / n) ** 2 * sigma**2 * d * one, stated, what
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values, battery
-from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
@@ -17,7 +17,7 @@ from dpfl_theory.statements.noble2022._step_size import proved, rate, step_limit
 from dpfl_theory.statements.noble2022.scaffold import _one_user as one_user
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -96,11 +96,10 @@ def _two_cases(s: Formula) -> Proof:
 
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
-    terms, a, b = sides_of(s.statement).rhs, step_limit_symbolic(s), _balance(s)
-    at_best = of(explicit.EXPLICIT, **{name: b if name == "eta" else s[name] for name in symbols_of(explicit.EXPLICIT)})
-    second = 20 * b * noble.averaged(s) * _spread(s)
+    terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
+    best, second = s.like(explicit.EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * _spread(s)
     return proved(
-        (sp.simplify(at_best.rhs**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
+        (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
         (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
         (sp.simplify(second**2), sp.simplify(terms["noise"] ** 2 / 4), "f's second term there"),
     )

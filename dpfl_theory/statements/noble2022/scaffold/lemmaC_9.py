@@ -86,13 +86,10 @@ def _too_short_a_step(s: Formula) -> Proof:
     E min(x^t, k) >= k - T eta_l nu k - eta_l sqrt(T V) >= (1 - 1/1000 - 1/10^6) k for Sigma = sqrt(nu F_0)/(100 c), and
     F'(x) >= nu min(x, k).
     """
-    terms, unit = (
-        sides_of(s.statement).rhs,
-        {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0},
-    )
+    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
     c, nu, F0 = s.c, s.nu, s.F0
     positive = sp.Symbol("F0", positive=True)
-    right = (sp.sqrt(nu) * terms["noise"] + terms["start"]).subs(unit).subs(s.Sigma, sp.sqrt(nu * F0) / (100 * c))
+    right = (sp.sqrt(nu) * s.terms["noise"] + s.terms["start"]).subs(unit).subs(s.Sigma, sp.sqrt(nu * F0) / (100 * c))
     ratio = sp.simplify(right.subs(s.T, 100 * c).subs(F0, positive) / (nu * positive))
     at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
     left = sp.Rational(998, 1000) * 2
@@ -225,7 +222,7 @@ def best_step(values: Mapping[str, float]) -> float:
 def _two_cases(s: Formula) -> Proof:
     """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
     F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    terms, W = sides_of(s.statement).rhs, sp.Symbol("W", positive=True)
+    terms, W = s.terms, sp.Symbol("W", positive=True)
     b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
     best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
     a = step_limit_symbolic(s)

@@ -18,7 +18,7 @@ from dpfl_theory.statements.noble2022._moments import rounds, single_user, squar
 from dpfl_theory.statements.noble2022._step_size import step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 
 def _sides(s: Symbols, constants: lemma.Constants) -> Sides:
@@ -39,10 +39,9 @@ def _telescoped(source: Statement) -> Check:
 
     @algebra("Lemma C.7 over T rounds")
     def step(s: Formula) -> Proof:
-        known = {name: s[name] for name in of(source) if name in s}
-        round_ = of(source, **known, mu=0)
-        noise = of(source, **known, mu=0, gap=0, distance=0, lag=0).rhs
-        gain = -round_.rhs.expand().coeff(round_.gap)
+        one_round = s.like(source, mu=0)
+        noise = s.like(source, mu=0, gap=0, distance=0, lag=0).rhs
+        gain = -one_round.rhs.expand().coeff(one_round.gap)
         return (s.D0**2 / s.T + noise) / gain, s.rhs, "Lemma C.7 summed over the rounds against the right side"
 
     return step

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
-from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -20,18 +19,10 @@ _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 
 
-def _steps(s: Symbols, step: Callable[[Symbols], Any]) -> Mapping[str, Any]:
-    """eta_g = sqrt(lM), eta_l = eta~/(K eta_g)."""
+def _steps(s: Symbols, *shorter: Any) -> Mapping[str, Any]:
+    """eta_g = sqrt(lM), eta_l = eta~/(K eta_g) with the least of these eta~ and the longest one."""
     eta_g = sp.sqrt(s.l * s.M)
-    return {"eta_g": eta_g, "eta_l": step(s) / (s.K * eta_g)}
-
-
-def _convex_step(s: Symbols) -> Any:
-    return sp.Min(step_limit_symbolic(s), s.D0 / sp.sqrt(20 * s.T * noble.averaged(s)))
-
-
-def _strong_step(s: Symbols) -> Any:
-    return sp.Min(step_limit_symbolic(s), s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T))
+    return {"eta_g": eta_g, "eta_l": sp.Min(step_limit_symbolic(s), *shorter) / (s.K * eta_g)}
 
 
 def _log(s: Symbols) -> Any:
@@ -39,21 +30,13 @@ def _log(s: Symbols) -> Any:
     return noble.logarithm(s, 2 * noble.averaged(s))
 
 
-def _smooth_step(s: Symbols) -> Any:
-    return sp.Min(step_limit_symbolic(s), sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s))))
-
-
 def _at_sqrt(name: str, lemma: Statement) -> Check:
     """The lemma's terms at eta_g = sqrt(lM) are this statement's, squared to be free of roots."""
 
     @algebra(f"{name} repaired at eta_g = sqrt(lM)")
     def step(s: Formula) -> Proof:
-        own, theirs = symbols_of(lemma), sides_of(lemma).rhs
-        named = {own[name]: s[name] for name in own if name in s} | {own.eta_g: sp.sqrt(s.l * s.M)}
-        return [
-            (sp.simplify(theirs[name].subs(named) ** 2), sp.simplify(term**2), name)
-            for name, term in sides_of(s.statement).rhs.items()
-        ]
+        theirs = s.like(lemma, eta_g=sp.sqrt(s.l * s.M)).terms
+        return [(sp.simplify(theirs[name] ** 2), sp.simplify(term**2), name) for name, term in s.terms.items()]
 
     return step
 
@@ -62,7 +45,7 @@ def _at_sqrt(name: str, lemma: Statement) -> Check:
 def _log_terms(s: Formula) -> Proof:
     """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
     start's."""
-    stated, W = sides_of(s.statement).rhs, 2 * noble.averaged(s)
+    stated, W = s.terms, 2 * noble.averaged(s)
     start = sp.Rational(8, 5) * s.mu * s.D0**2
     ends = (s.l / (54 * s.mu), step_limit_symbolic(s))
     slowest = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in ends)) / s.nu
@@ -99,7 +82,7 @@ CONVEX: Statement = Statement(
             "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     ),
-    prescription=lambda s: _steps(s, _convex_step),
+    prescription=lambda s: _steps(s, s.D0 / sp.sqrt(20 * s.T * noble.averaged(s))),
     checks=battery(
         _at_sqrt("Lemma C.8", lemmaC_8.REPAIRED),
         Check("exact", _SHORT, one_user.averaged_steps, _SHORT_STEPS),
@@ -121,7 +104,7 @@ STRONGLY_CONVEX: Statement = replace(
             "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
         },
     ),
-    prescription=lambda s: _steps(s, _strong_step),
+    prescription=lambda s: _steps(s, s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T)),
     checks=battery(
         _log_terms,
         Check("exact", "one user, one local step", one_user.one_step, _ONE_STEP),
@@ -146,7 +129,7 @@ NON_CONVEX: Statement = replace(
             "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     ),
-    prescription=lambda s: _steps(s, _smooth_step),
+    prescription=lambda s: _steps(s, sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s)))),
     checks=battery(
         _at_sqrt("Lemma C.9", lemmaC_9.REPAIRED),
         Check("exact", _SHORT, one_user.all_rounds, {"T": [400], "V": ["10", "1000"]}),
