@@ -106,34 +106,27 @@ def over_records(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Var c_i^t for one user over all functions of a class, from any point and any control variate; errors are +-xi."""
-    from PEPit import PEP, Expression, Point
-
-    problem, V = PEP(), Expression()
-    problem.add_constraint(V >= 0)
-    world = FunctionClass(problem, declared(problem, instance["class"], 1), V)
-    before = RoundResult(Vector(problem.set_initial_point()), (world.zero, (Vector(Point()),)))
-    return _of_one_user(world, before, instance, "second", "variance of a control variate of {} steps against V/K")
+    return _of_one_user(instance, "second", "variance of a control variate of {} steps against V/K")
 
 
 def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 for all vectors g_k in place of the gradients, which
     may depend on all errors before, as may the errors' lengths."""
+    return _of_one_user(instance, "first", "the errors of {} steps of a user against V/K")
+
+
+def _of_one_user(instance: Mapping[str, Any], part: str, label: str) -> WorstCase:
     from PEPit import PEP, Expression, Point
 
-    problem, V = PEP(), Expression()
+    K, eta, problem, V = int(instance["K"]), float(Fraction(str(instance["eta_l nu"]))), PEP(), Expression()
     problem.add_constraint(V >= 0)
-    world = AnyGradients(problem, V)
-    before = RoundResult(Vector(problem.set_initial_point()), (Vector(Point()), (world.zero,)))
-    return _of_one_user(world, before, instance, "first", "the errors of {} steps of a user against V/K")
-
-
-def _of_one_user(
-    world: FunctionClass, previous: RoundResult, instance: Mapping[str, Any], part: str, label: str
-) -> WorstCase:
-    K, eta = int(instance["K"]), float(Fraction(str(instance["eta_l nu"])))
-    (spread,) = spreads(world, previous, eta, K, 1, part).values()
-    V = world.variance("error")
-    return WorstCase(world.problem, {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}, label.format(K))
+    world: FunctionClass = AnyGradients(problem, V)
+    if part == "second":
+        world = FunctionClass(problem, declared(problem, instance["class"], 1), V)
+    start, any_ = Vector(problem.set_initial_point()), Vector(Point())
+    state = (any_, (world.zero,)) if part == "first" else (world.zero, (any_,))
+    (spread,) = spreads(world, RoundResult(start, state), eta, K, 1, part).values()
+    return WorstCase(problem, {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}, label.format(K))
 
 
 class AnyGradients(FunctionClass):

@@ -9,7 +9,7 @@ Algorithm 1 may not need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,6 +19,7 @@ from dpfl_theory.core import checks as checks_of
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.statements.noble2022._moments import mean_square
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -91,11 +92,6 @@ def lag(world: World, after: RoundResult, lagged: Sequence[Sequence[Vector]]) ->
     """F_t: how far the points of the users' last local steps are from x^t, K of each."""
     heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
     return mean_square(world, heard, after.x)
-
-
-def mean_square(world: World, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
-    """The mean of ||y - x||^2 over all points of the paths."""
-    return average([world.square(y - x) for path in paths for y in path])
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:

@@ -26,8 +26,7 @@ from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import RationalWorld
 from dpfl_theory.statements.instances import Instance
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, rounds, users_of, warm_start
-from dpfl_theory.statements.noble2022.scaffold._round_performance import mean_square
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of, warm_start
 
 Limit = Callable[[Fraction], Fraction | None]
 """eta~ nu by l; None where it is no fraction."""

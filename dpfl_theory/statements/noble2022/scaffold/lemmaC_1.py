@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -38,7 +38,7 @@ def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int
         yield "drawn", [tuple(draw.randint(-9, 9) for _ in range(d)) for _ in range(R)]
 
 
-def _mean(gradients: list[tuple[int, ...]] | tuple[tuple[int, ...], ...]) -> list[Fraction]:
+def _mean(gradients: Sequence[tuple[int, ...]]) -> list[Fraction]:
     return [Fraction(sum(column), len(gradients)) for column in zip(*gradients)]
 
 
@@ -68,13 +68,10 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 def mean_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Part 1: every coordinate of the mean over the subsets, in both directions; the noise has mean zero."""
     for name, gradients in _families(instance):
-        R, d = len(gradients), len(gradients[0])
-        for drawn in range(1, R + 1):
-            subsets = list(combinations(gradients, drawn))
-            for k in range(d):
-                a = Fraction(sum(g[k] for chosen in subsets for g in chosen), drawn * len(subsets))
-                b = Fraction(sum(g[k] for g in gradients), R)
-                values = {"R": R, "sR": drawn, "coordinate": k, "gradients": name}
+        for drawn in range(1, len(gradients) + 1):
+            drawings = [g for chosen in combinations(gradients, drawn) for g in chosen]
+            for k, (a, b) in enumerate(zip(_mean(drawings), _mean(gradients))):
+                values = {"R": len(gradients), "sR": drawn, "coordinate": k, "gradients": name}
                 yield from (Case(values, a, b), Case(values, b, a))
 
 
