@@ -7,6 +7,7 @@ run for the lemmas, and computed exactly for users with quadratics (`QUADRATICS`
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, problem, row
@@ -15,7 +16,7 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 __all__ = ["QUADRATICS", "ROUND", "TABLE", "points_of", "run_of"]
 
 
-def run_of(problem: Instance, size: int, K: int, T: int, sigma: float, **more: Any) -> Instance:
+def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> Instance:
     """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM); clip: C where
     the gradients have no bound (far above those of the run, so that it never acts), else their bound."""
     common = {"share": 1.0, "distance": 1.0, "step": 1.0, "eta_g": None, "replicates": 64}

@@ -20,7 +20,7 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra
 ROUNDS = (10**4, 10**8, 10**12, 10**16)
 WIDTH = 8
 """w over eta~ sqrt(V)."""
-_SLOPES = {"nu": "10", "mu": "1", "M": "1", "T": list(ROUNDS)}
+_SLOPES: dict[str, Any] = {"nu": "10", "mu": "1", "M": "1", "T": list(ROUNDS)}
 
 
 def _single(s: Symbols, *names: str) -> dict[Any, Any]:

@@ -82,7 +82,7 @@ def _axes(clients: int, dimension: int) -> Problem:
     )
 
 
-FAMILIES = {"points": points, "axes": _axes}
+FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axes}
 
 
 def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:

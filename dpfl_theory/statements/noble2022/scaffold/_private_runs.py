@@ -55,22 +55,22 @@ def private_runs(method: str) -> tuple[Check, ...]:
     the users must average; and those just outside its hypotheses. method: ``scaffold`` or ``fedavg``."""
     common = {"method": method, "delta": "1e-5", "longer": 1.0}
 
-    def run(epsilon: str, users: Instance, *sizes: int, **more: Any) -> Instance:
-        return {**common, **run_of(users, *sizes, 0.0, **more), "epsilon": epsilon}
+    def run(epsilon: str, users: Instance, size: int, T: int, **more: Any) -> Instance:
+        return {**common, **run_of(users, size, 1, T, 0.0, **more), "epsilon": epsilon}
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         return runs.claimed(experiment(instance, statement), instance)
 
     apart, few = {"spread": 0.3}, {"replicates": 24}
     records = points_of(20, **apart, records=10, record_spread=0.05)
-    quiet = run("500", points_of(40, **apart), 40, 1, 800, **few)
-    two = run("500", points_of(8, spread=0.0), 8, 1, 2, **few)
-    one = run("3000", points_of(8, spread=0.0), 1, 1, 7, eta_g=1.0, **few)
-    noisy = run("5.4", points_of(300, spread=0.0), 300, 1, 200, distance=0.1)
+    quiet = run("500", points_of(40, **apart), 40, 800, **few)
+    two = run("500", points_of(8, spread=0.0), 8, 2, **few)
+    one = run("3000", points_of(8, spread=0.0), 1, 7, eta_g=1.0, **few)
+    noisy = run("5.4", points_of(300, spread=0.0), 300, 200, distance=0.1)
     chosen = {
         "40 users, epsilon = 500": quiet,
-        "20 users of 10 records, one at a time, epsilon = 150": run("150", records, 20, 1, 1000, share=0.1, **few),
-        "one of eight users, epsilon = 3000": run("3000", points_of(8, **apart), 1, 1, 2000, eta_g=1.0, **few),
+        "20 users of 10 records, one at a time, epsilon = 150": run("150", records, 20, 1000, share=0.1, **few),
+        "one of eight users, epsilon = 3000": run("3000", points_of(8, **apart), 1, 2000, eta_g=1.0, **few),
         "300 users, noise leads": {**noisy, "longer": _LONGER[method]},
         "just inside delta <= 1/2": {**two, "delta": "0.5"},
         "just inside T l/delta >= 2": {**one, "delta": "0.4375"},

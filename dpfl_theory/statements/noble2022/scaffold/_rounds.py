@@ -75,7 +75,8 @@ def at_limit(
     """The instances at the step size ``limit`` of their l, where it is a fraction. named: from name and step size."""
     found = {}
     for name, instance in instances.items():
-        step = limit(Fraction(int(instance["size"]), len(instance.get("curvatures", instance.get("users", ())))))
+        users = instance["curvatures" if "curvatures" in instance else "users"]
+        step = limit(Fraction(int(instance["size"]), len(users)))
         if step is not None:
             found[named.format(name, step)] = {**instance, "eta~ nu": str(step), **more}
     return found

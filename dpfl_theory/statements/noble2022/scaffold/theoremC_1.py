@@ -27,7 +27,7 @@ def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
-SETTINGS: dict[str, dict[str, Any]] = {
+SETTINGS: dict[str, Any] = {
     "Figures 1 and 2, logistic regression": {"l": ["1/5"], "M": [100, 40], "T": [400], "convex": True},
     "Figure 2, network": {"l": ["1/5"], "M": [60], "T": [100], "convex": False},
     "Tables 1 and 4": {
