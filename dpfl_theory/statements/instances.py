@@ -127,7 +127,7 @@ class Runs:
     """The runs of a paper's statements: its table, and the function that makes an experiment of a statement and an
     instance. A call gives those of one statement, for its `battery`.
 
-    edges: whether the rows just outside its hypotheses are among them; label: how the names of its checks begin.
+    edges: whether the rows just outside its hypotheses are among them; label: what the names of its checks start with.
     """
 
     table: Instances

@@ -229,8 +229,8 @@ _FLAT = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
 
 
 def checks(kind: str) -> Iterator[Check]:
-    """The round by algebra, and in the worst case for several numbers of users and local steps, at the longest step and
-    at a tenth of it; for smooth functions, whose values enter at every end, fewer of them."""
+    """The round by algebra, and worst cases for several numbers of users and local steps. They have the longest step
+    and a tenth of it; for smooth functions, whose values enter at every end, there are fewer."""
     yield proof(kind)
     first = {"class": kind, **_MORE[kind], "step": "1"}
     yield Check("worst-case", "one step from a free point", drift, first, part=_STEP)

@@ -23,7 +23,7 @@ def _values(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
 
 
 def _step(statement: Statement, values: Mapping[str, Any], name: str, parts: int) -> Fraction:
-    """The prescribed step, rounded down to so many parts."""
+    """The prescribed step, rounded down to a multiple of 1/parts."""
     chosen = evaluate(prescription_of(statement)[name], values)
     return chosen if isinstance(chosen, Fraction) else below(chosen, parts)
 

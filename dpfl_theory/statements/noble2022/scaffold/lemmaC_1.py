@@ -83,9 +83,9 @@ def attained_cases(statement: Statement, instance: Mapping[str, Any]) -> Iterato
 
 
 def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """Part 2 in the worst case: the mean of sR of R vectors (the records' gradients at one point, where smooth
-    functions may have any), plus noise in the directions +xi and -xi with xi^2 <= Sigma_g^2/2; varsigma^2 is at least
-    the vectors' variance."""
+    """Part 2 in the worst case: the mean of sR of R vectors, plus noise +xi or -xi with xi^2 <= Sigma_g^2/2. varsigma^2
+    is at least the vectors' variance. They are the records' gradients at one point, where smooth functions may have
+    any."""
     from PEPit import PEP, Expression, Point
 
     R, drawn = int(instance["R"]), int(instance["sR"])
