@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dpfl_theory.core import Hypothesis
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, problem, row
 from dpfl_theory.statements.noble2022 import _utility as noble
 
@@ -67,25 +68,25 @@ _LONG = (
 # fmt: on
 
 
-def misstated(hypothesis: Any, name: str, constant: str, factor: float, **near: Any) -> Row:
+def _misstated(hypothesis: Hypothesis, name: str, constant: str, factor: float) -> Row:
     """A run that is not simulated, since the claimed value of a constant is its value times this factor; the other runs
     lie on the edge itself."""
-    return edge(hypothesis, f"just outside {name}", {**near, "constants": {constant: factor}})
+    return edge(hypothesis, f"just outside {name}", {"constants": {constant: factor}})
 
 
 TABLE = Instances(
     (
         *_LONG,
-        misstated(noble.SMOOTH, "nu-smooth F_i", "nu", 0.99),
-        misstated(noble.STRONGLY_CONVEX, "mu-strongly convex F_i", "mu", 1.01),
-        misstated(noble.DISSIMILAR, "dissimilarity (G, B)", "G", 0.99),
-        misstated(noble.WHOLE, "lM >= 1", "l", 0.98),
-        misstated(noble.WHOLE, "sR >= 1", "s", 0.98),
-        misstated(noble.SAMPLING, "lM >= 1", "l", 0.98),
-        misstated(noble.SAMPLING, "sR >= 1", "s", 0.98),
-        misstated(noble.ROUNDS, "T >= 1", "T", 0.0),
-        misstated(noble.APART, "D_0 > 0", "D0", 0.0),
-        misstated(noble.AWAY, "F(x^0) > F(x*)", "F0", 0.0),
+        _misstated(noble.SMOOTH, "nu-smooth F_i", "nu", 0.99),
+        _misstated(noble.STRONGLY_CONVEX, "mu-strongly convex F_i", "mu", 1.01),
+        _misstated(noble.DISSIMILAR, "dissimilarity (G, B)", "G", 0.99),
+        _misstated(noble.WHOLE, "lM >= 1", "l", 0.98),
+        _misstated(noble.WHOLE, "sR >= 1", "s", 0.98),
+        _misstated(noble.SAMPLING, "lM >= 1", "l", 0.98),
+        _misstated(noble.SAMPLING, "sR >= 1", "s", 0.98),
+        _misstated(noble.ROUNDS, "T >= 1", "T", 0.0),
+        _misstated(noble.APART, "D_0 > 0", "D0", 0.0),
+        _misstated(noble.AWAY, "F(x^0) > F(x*)", "F0", 0.0),
     )
 )
 TABLE = TABLE.copied(
