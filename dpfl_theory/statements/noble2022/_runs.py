@@ -141,8 +141,10 @@ def _by_records(problem: Problem, threshold: float, share: float, sigma: float) 
     return {"R": float(records), "s": share, "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * sigma / drawn}
 
 
-def _simulated(run: Any, values: Mapping[str, float], instance: Mapping[str, Any], gradient: Any = None) -> Any:
-    """The algorithm with a warm round by all users, at the step sizes of these values."""
+def _simulated(
+    run: Any, values: Mapping[str, float], instance: Mapping[str, Any], gradient: Any = None, **parts: Any
+) -> Any:
+    """The algorithm with a warm round by all users, at the step sizes of these values; parts: that are replaced."""
     from dpfl_theory.algorithms.scaffold import all_users
     from dpfl_theory.simulation import Cohort, FullGradient, Simulation
 
@@ -150,7 +152,7 @@ def _simulated(run: Any, values: Mapping[str, float], instance: Mapping[str, Any
     eta_g = values["eta_g"]
     run = run.with_values(local_step=values["eta"] / (K * eta_g), global_step=eta_g, local_steps=K, warm_start=1)
     cohort = Cohort("fixed", size) if size < values["M"] else Cohort()
-    return Simulation(run.replaced(warm_members=all_users), cohort, gradient or FullGradient())
+    return Simulation(run.replaced(warm_members=all_users, **parts), cohort, gradient or FullGradient())
 
 
 def experiment(instance: Mapping[str, Any], best: Step | None = None) -> Experiment:
@@ -214,7 +216,7 @@ def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = la
     values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
     values["eta"] = instance["step"] * limit(values) / values["nu"]
     values["eta_l"] = values["eta"] / (int(instance["K"]) * values["eta_g"])
-    algorithm = _simulated(run.replaced(warm_points=lagging(offsets.tolist())), values, instance, gradient)
+    algorithm = _simulated(run, values, instance, gradient, warm_points=lagging(offsets.tolist()))
     claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
     return Experiment(
         problem,
