@@ -200,7 +200,7 @@ def _in_short(p: Parameter) -> str:
     return f"{p.name}{unit}" if p.default is None else f"{p.name} = {p.default}{unit}"
 
 
-def _cells(p: Parameter) -> tuple[str, str, str, str]:
+def _parameter_cells(p: Parameter) -> tuple[str, str, str, str]:
     """The cells of a parameter; a default that is longer than its column stands after the meaning."""
     default, meaning = "needed" if p.default is None else p.default, p.meaning
     if len(default) > SHORT:
@@ -220,7 +220,7 @@ def show_item(kind: Kind, item: Item, format_: str) -> None:
         size = max(map(len, item.facts))
         lines += [(), (("Facts", "bold"),), *(((f"  {k.ljust(size)}  {v}", ""),) for k, v in item.facts.items())]
     if item.parameters:
-        rows = [_cells(p) for p in item.parameters]
+        rows = [_parameter_cells(p) for p in item.parameters]
         lines += [(), (("Parameters: name, default, unit, meaning", "bold"),), *_plain(_layout.laid_out(rows, "  "))]
     if item.text:
         lines += [(), (("In full", "bold"),), *(((f"  {line}", ""),) for line in item.text.splitlines())]

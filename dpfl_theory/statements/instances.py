@@ -127,13 +127,14 @@ class Runs:
     """The runs of a paper's statements: its table, and the function that makes an experiment of a statement and an
     instance. A call gives those of one statement, for its `battery`.
 
-    edges: whether the rows just outside its hypotheses are among them.
+    edges: whether the rows just outside its hypotheses are among them; label: what the names of its checks start with.
     """
 
     table: Instances
     build: Callable[[Statement, Mapping[str, Any]], Any]
     method: str = "monte-carlo"
     edges: bool = True
+    label: str = ""
 
     def by(self, build: Callable[[Statement, Mapping[str, Any]], Any], edges: bool = False) -> Runs:
         """The runs by another function: without the edges where the usual one makes them."""
@@ -153,23 +154,25 @@ class Runs:
 
         beyond: tags of instances outside the hypotheses, in addition to the edges; cohorts: only instances with this
         sampling scheme, and those in which all clients take part; near: the instance that the edges change, where
-        they have only what differs from it; without: instances that are left out, each with the reason.
+        they have only what differs from it, by its name or a tag of its own; without: instances that are left out,
+        each with the reason.
         """
 
         def checks(statement: Statement) -> Iterator[Check]:
             left = dict(without or {})
-            base = self.table[f"{holds} {violated} {beyond}"][near] if near else {}
+            known = self.table[f"{holds} {violated} {beyond}"]
+            base = known[near] if near in known else next(iter(self.table[near].values())) if near else {}
             edges = self.table.outside(statement.hypotheses) if self.edges else {}
             edges = {name: {**base, **instance} for name, instance in edges.items()}
             for verdict, found in (
-                ("holds", self.table[holds]),
+                ("holds", known),
                 ("violated", self.table[violated]),
                 (OUTSIDE, {**edges, **self.table[beyond]}),
             ):
                 for name, instance in found.items():
                     scheme = instance.get("cohort", {}).get("scheme", cohorts)
                     if left.pop(name, None) is None and (not cohorts or verdict != "holds" or scheme == cohorts):
-                        yield Check(self.method, name, self.build, instance, verdict)
+                        yield Check(self.method, self.label + name, self.build, instance, verdict)
             if left:
                 raise ValueError(f"{statement.id} has no instance {', '.join(map(repr, sorted(left)))} to leave out")
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from dpfl_theory.core import Check, Outcome, Statement, Symbols
-from dpfl_theory.core.formula import prescription_of, symbols_of, total
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
@@ -63,6 +63,21 @@ class Formula(Symbols):
 
     def _replaced(self, expression: Any) -> Any:
         return expression.subs(self._swaps, simultaneous=True) if self._swaps else expression
+
+    def like(self, other: Statement, **swaps: Any) -> Formula:
+        """Another statement's formula in the symbols of this one, by name, with others replaced.
+
+        >>> from dpfl_theory.statements import get
+        >>> of(get("noble2022.lemmaC.6")).like(get("noble2022.lemmaC.5"), alpha=1).terms["drift"]
+        97*drift*l/48
+        """
+        own = symbols_of(other)
+        return of(other, **{name: self[name] for name in own if name in self} | swaps)
+
+    @property
+    def terms(self) -> dict[str, Any]:
+        """The terms of the right side."""
+        return {name: self._replaced(term) for name, term in sides_of(self.statement).rhs.items()}
 
     @property
     def lhs(self) -> Any:

@@ -22,7 +22,7 @@ from dpfl_theory.simulation import Cohort, Simulation
 from dpfl_theory.simulation.average import WeightedAverage
 from dpfl_theory.simulation.observables import Reach
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _explicit_runs
+from dpfl_theory.statements.noble2022 import _runs
 
 STRONG = INPUTS["dp-scaffold"]
 CONVEX = {k: v for k, v in STRONG.items() if k != "strong_convexity"}
@@ -206,7 +206,7 @@ def test_a_run_stays_below_the_bound_and_standing_still_does_not(name: str) -> N
     0.01; nu = 1 and x* = 0, with a ridge nu = 2 and mu = 1. Gradients are at most 1.5; with the ridge at most 1.5 +
     |x|, which stays below the threshold 6. A verdict is wrong with probability 1e-6 at most."""
     ridge = RUNS[name].get("strong_convexity", 0.0)
-    problem = _explicit_runs.points(8, spread=0.3, records=200, record_spread=0.1, threshold=1.5, ridge=ridge)
+    problem = _runs.points(8, spread=0.3, records=200, record_spread=0.1, threshold=1.5, ridge=ridge)
     i = {"users": 8, "records": 200, "record_rate": 0.5, "dim": 1, "smoothness": 1.0 + ridge, "distance": 1.0,
          "gradient_variance": 0.01, "local_steps": 2, "epsilon": 5.0, "delta": 1e-5,
          "calibration": "paper" if "printed" in name else "accountant", **RUNS[name]}  # fmt: skip

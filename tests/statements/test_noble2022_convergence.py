@@ -16,7 +16,7 @@ from dpfl_theory.core import Experiment, Hypothesis
 from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _explicit_runs, _utility
+from dpfl_theory.statements.noble2022 import _runs, _utility
 
 V = {
     "c": 1.0,
@@ -215,7 +215,7 @@ HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.
 def test_hypotheses_read_the_problem(case: tuple[Hypothesis, dict[str, float], dict[str, float], str]) -> None:
     hypothesis, values, change, reported = case
     ridge = 0.0 if hypothesis in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
-    problem = _explicit_runs.points(4, spread=0.3, ridge=ridge)
+    problem = _runs.points(4, spread=0.3, ridge=ridge)
     assert hypothesis.test(problem, values) is None
     assert hypothesis.test(None, values) is None
     why = hypothesis.test(problem, {**values, **change})
@@ -229,7 +229,7 @@ def test_an_objective_that_is_not_convex_is_refused() -> None:
 
     saddle: Any = Saddle()
     assert "-0.5" in str(_utility.CONVEX.test(saddle, {}))
-    assert _utility.CONVEX.test(_explicit_runs.points(2), {}) is None
+    assert _utility.CONVEX.test(_runs.points(2), {}) is None
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,17 @@ from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _explicit_runs, _step_size
+from dpfl_theory.statements.experiments import problem_of
+from dpfl_theory.statements.noble2022 import _runs, _step_size
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
 from dpfl_theory.statements.noble2022.scaffold import (
-    _smooth_descent,
-    _strongly_convex,
+    _one_user,
     lemmaC_8,
     lemmaC_9,
     theoremC_1_explicit,
     theoremC_1_repaired,
 )
+from dpfl_theory.statements.relations import of
 
 
 def still(algorithm: Any) -> Any:
@@ -137,16 +138,16 @@ def test_the_runs_know_their_variance_and_dissimilarity() -> None:
         "family": "points",
         "parameters": {"clients": 3, "spread": 0.7, "records": 4, "record_spread": 0.2, "threshold": 0.9, "ridge": 0.5},
     }
-    problem = _explicit_runs.problem_of(described)
+    problem = problem_of({"problem": described}, _runs.FAMILIES)
     centres = 0.7 * (-1.0) ** np.arange(3)
     y = centres[:, None] + 0.2 * (-1.0) ** np.arange(4)
     w = np.linspace(-5, 5, 4001)
     records = np.clip(w[:, None, None] - y, -0.9, 0.9) + 0.5 * w[:, None, None]
     users = records.mean(axis=2)
-    assert records.std(axis=2).max() <= _explicit_runs.record_deviation(described, problem) + 1e-12
+    assert records.std(axis=2).max() <= _runs.record_deviation(described, problem) + 1e-12
     for i in range(3):
         assert problem.client_gradient(i, w[70:71])[0] == pytest.approx(users[70, i])
-    found = _explicit_runs.dissimilarity(problem)
+    found = _runs.dissimilarity(problem)
     assert users.std(axis=1).max() == pytest.approx(found, rel=1e-3)
     assert users.std(axis=1).max() <= found + 1e-12
     assert problem.constants.L_max == pytest.approx(1.5)
@@ -169,7 +170,7 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
          "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "eta_g": math.sqrt(10)}  # fmt: skip
     steps = {
         "theoremC.1.convex": lemmaC_8.best_step,
-        "theoremC.1.strongly-convex": _strongly_convex.strong_step,
+        "theoremC.1.strongly-convex": theoremC_1_repaired.strong_step,
         "theoremC.1.non-convex": lemmaC_9.best_step,
         "theoremC.2.convex": lambda v: _step_size.step("convex", v),
         "theoremC.2.strongly-convex": _step_size.strong_step,
@@ -279,7 +280,7 @@ def test_the_printed_lemma_c9_is_refuted_by_runs() -> None:
 def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, noise: Fraction) -> None:
     instance = {"M": 1, "size": 1, "K": 1}
     claim = (gain, noise, Fraction(1, 4))
-    built = _smooth_descent.performance(lemmaC_9.REPAIRED, instance, claim)
+    built = lemmaC_9.performance(lemmaC_9.REPAIRED, instance, claim)
     assert worst_case.solve(built).refuted is not None
 
 
@@ -287,11 +288,11 @@ def test_the_worst_case_of_the_descent_notices_wrong_constants(gain: Fraction, n
 def test_the_combination_of_the_descent_notices_a_wrong_share_of_z() -> None:
     """z = lM/eta_g^2 has no upper end: 5/2 + z/5 exceeds 19/8 + z/4 only up to z = 5/2."""
     lemma = lemmaC_9.REPAIRED
-    assert _smooth_descent.round_constants(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
-    assert _smooth_descent.combination(lemma, {}).true
-    assert _smooth_descent.combination(lemma, {"alone": "19/8", "shared": "1/4"}).true
-    assert _smooth_descent.combination(lemma, {"alone": "5/2", "shared": "1/5"}).true is None
-    assert _smooth_descent.combination(lemma, {"alone": "2"}).true is None
+    assert lemmaC_9.round_constants(lemma) == (Fraction(5, 12), Fraction(5, 2), Fraction(5, 12))
+    assert lemmaC_9.combination(of(lemma)).true
+    assert lemmaC_9.combination(of(lemma), alone="19/8", shared="1/4").true
+    assert lemmaC_9.combination(of(lemma), alone="5/2", shared="1/5").true is None
+    assert lemmaC_9.combination(of(lemma), alone="2").true is None
 
 
 @pytest.mark.slow
@@ -379,7 +380,7 @@ def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
 def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
     given = {"nu": ["5"], "T": [240], "V": ["1/10"]}
-    case = _strongly_convex.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given)[0]
+    case = next(_one_user.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given))
     eta, a = float(case.evidence_instance["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0
@@ -411,7 +412,7 @@ def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: s
 
     statement = {"convex": repaired.CONVEX, "non-convex": repaired.NON_CONVEX}[part]
     lemma = {"convex": lemmaC_8.REPAIRED, "non-convex": lemmaC_9.REPAIRED}[part]
-    outcome = repaired._at_sqrt(lemma)(changed(statement, term, Fraction(9, 10)), {})
+    outcome = repaired._at_sqrt("the lemma", lemma).make(changed(statement, term, Fraction(9, 10)))
     assert outcome.true is False
     check: Check = statement.checks[0]
     assert algebra.run(statement, check, Settings()).verdict == "holds"

@@ -38,11 +38,11 @@ def refuted(performance: Performance) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_proof_of_a_round_has_little_to_spare(kind: str) -> None:
     """The most that it leaves: 1/24 of the gain, 1/50 of another coefficient."""
-    assert proof(kind)(theorem(kind), {}).true
+    assert proof(kind).make(theorem(kind)).true
     claim = ROUNDS[kind]
     for name, change in {"gain": 1 / 24, "noise": -1 / 50, "users": -1 / 1000, "drift": -1 / 50}.items():
         worse = replace(claim, **{name: getattr(claim, name) + Fraction(change * 1.01).limit_denominator(10**6)})
-        assert proof(kind, worse)(theorem(kind), {}).true is None, name
+        assert proof(kind, worse).make(theorem(kind)).true is None, name
 
 
 @pytest.mark.parametrize("slope", [np.sin, lambda x: np.clip(x, -0.4, 0.4), lambda x: x - 0.5 * np.sin(2 * x)])
@@ -132,10 +132,10 @@ def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
     """Any term a hundredth smaller, and the algebra fails."""
     for kind in KINDS:
         statement, strongly = theorem(kind), kind == "strongly convex"
-        build = _step_size.logarithm(theoremC_2_repaired.ratio) if strongly else _step_size.three_cases(kind)
-        assert build(statement, {}).true
+        step = _step_size.logarithm(theoremC_2_repaired.ratio) if strongly else _step_size.three_cases(kind)
+        assert step.make(statement).true
         for name in sides_of(statement).rhs:
-            assert not build(weaker(statement, Fraction(99, 100), name), {}).true, (kind, name)
+            assert not step.make(weaker(statement, Fraction(99, 100), name)).true, (kind, name)
 
 
 def weaker(statement: Statement, factor: Fraction, name: str = "") -> Statement:
@@ -181,10 +181,10 @@ def test_the_logarithm_is_that_of_the_weight_it_needs(monkeypatch: pytest.Monkey
     true, statement = _step_size.weight, theoremC_2_repaired.STRONGLY_CONVEX
     monkeypatch.setattr(_step_size, "weight", lambda *given: 100 * true(*given))
     again = replace(statement, sides=lambda s: theoremC_2_repaired._strongly_convex(s))
-    assert not _step_size.logarithm(theoremC_2_repaired.ratio)(again, {}).true
+    assert not _step_size.logarithm(theoremC_2_repaired.ratio).make(again).true
 
 
 def test_a_cohort_without_a_rational_root_is_refused() -> None:
     (check, *_) = (c for c in theorem("convex").checks if c.method == "exact")
     with pytest.raises(ValueError, match="is no square"):
-        check.make(theorem("convex"), {**check.instance, "size": 2})
+        list(check.make(theorem("convex"), {**check.instance, "size": 2}))

@@ -4,6 +4,7 @@ faults."""
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
@@ -21,22 +22,20 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements import get
+from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import (
     _round_performance,
-    _smooth_descent,
     lemmaC_1,
     lemmaC_2,
     lemmaC_3,
-    lemmaC_4,
-    lemmaC_5,
-    lemmaC_6,
     lemmaC_7,
     lemmaC_8,
     lemmaC_9,
 )
-from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
-from dpfl_theory.statements.noble2022.scaffold._round_instances import CONVEX, OTHER, rounds_of
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
+from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
+from dpfl_theory.statements.noble2022.scaffold._rounds import rounds_of
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
@@ -187,7 +186,7 @@ def test_the_step_sizes_of_the_repaired_lemmas_reach_their_bounds() -> None:
 # Planted faults
 
 
-def fails(statement: Statement, found: list[Values]) -> bool:
+def fails(statement: Statement, found: Iterable[Values]) -> bool:
     return any(rational.compared(statement, values).excess > 0 for values in found)
 
 
@@ -207,7 +206,7 @@ INSTANCE = {"R": [2, 3], "d": [1], "sigma_g": ["1/2"], "seed": 4}
 
 @pytest.mark.parametrize(("sampling", "noise"), [("9/10", "1/2"), ("1", "2/5")])
 def test_too_small_factors_in_lemma_c1_are_noticed(sampling: str, noise: str) -> None:
-    found = lemmaC_1.errors_of(lemmaC_1.LEMMA, INSTANCE)
+    found = list(lemmaC_1.errors_of(lemmaC_1.LEMMA, INSTANCE))
     assert fails(scaled(lemmaC_1.LEMMA, sampling=sampling, noise=noise), found)
     assert not fails(lemmaC_1.LEMMA, found)
 
@@ -228,10 +227,10 @@ def test_a_smaller_constant_in_lemma_c2_is_noticed() -> None:
 
 
 SMALL = [
-    (lemmaC_4.C4_SHARPENED, {"lag": 0}, "0", "1/10"),
-    (lemmaC_4.C4_SHARPENED, {"lag": "9/8", "noise": "1/16"}, "0", "1/10"),
-    (lemmaC_5.C5_SHARPENED, {"lag before": "36/55", "drift": "96/97", "noise": 64}, "1/2", "1"),
-    (lemmaC_6.C6_SHARPENED, {"lag": "529/2400", "slope": "529/40", "noise": "529/72"}, "0", "1"),
+    (lemmas.C4_SHARPENED, {"lag": 0}, "0", "1/10"),
+    (lemmas.C4_SHARPENED, {"lag": "9/8", "noise": "1/16"}, "0", "1/10"),
+    (lemmas.C5_SHARPENED, {"lag before": "36/55", "drift": "96/97", "noise": 64}, "1/2", "1"),
+    (lemmas.C6_SHARPENED, {"lag": "529/2400", "slope": "529/40", "noise": "529/72"}, "0", "1"),
 ]
 
 
@@ -252,8 +251,8 @@ def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[st
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("factors", [{"excess": "1/8"}, {"noise": "1/18"}, {"drift": 0, "excess": "1/8"}])
 def test_small_factors_in_lemma_c4_are_noticed_exactly(factors: dict[str, Any]) -> None:
-    planted = scaled(lemmaC_4.C4, **factors)
-    found = [v for i in CONVEX.values() for v in rounds_of(planted, {**i, "eta~ nu": "1/24", "T": 2})]
+    planted = scaled(lemmas.C4, **factors)
+    found = [v for i in QUADRATICS["convex"].values() for v in rounds_of(planted, {**i, "eta~ nu": "1/24", "T": 2})]
     assert fails(planted, found)
 
 
@@ -262,7 +261,7 @@ def test_too_much_progress_is_noticed() -> None:
     quiet = progress((Fraction(1, 2), Fraction(0), Fraction(0)))
     for planted in (progress((Fraction(3), Fraction(10), Fraction(10))), quiet):
         assert refuted(planted, _round_performance.one_round(planted, instance))
-    assert fails(quiet, rounds_of(quiet, {**CONVEX["one user"], "eta~ nu": "1/24"}))
+    assert fails(quiet, rounds_of(quiet, {**QUADRATICS["user"]["one user"], "eta~ nu": "1/24"}))
 
 
 def progress(constants: lemmaC_7.Constants) -> Statement:
@@ -301,7 +300,7 @@ def test_an_irrational_right_side_of_lemma_c7_is_enclosed() -> None:
         assert rational.run(planted, check, Settings()).verdict == verdict
 
 
-EDGES = [(lemmaC_4.C4, 1), (lemmaC_5.C5, 3), (lemmaC_6.C6, 2), (lemmaC_7.LEMMA, 3)]
+EDGES = [(lemmas.C4, 1), (lemmas.C5, 3), (lemmas.C6, 2), (lemmaC_7.LEMMA, 3)]
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -320,25 +319,25 @@ def test_a_hypothesis_relaxed_by_five_percent_turns_a_verdict(lemma: Statement, 
 
 @pytest.mark.slow
 def test_constants_that_do_not_follow_from_the_lemmas_are_not_proved() -> None:
-    follows = lemmaC_7._combination(lemmaC_4.C4, lemmaC_5.C5, lemmaC_6.C6)
+    follows = lemmaC_7.combination(lemmas.C4, lemmas.C5, lemmas.C6)
     good = (Fraction(1339, 960), Fraction(315, 32), Fraction(27, 40))
-    assert follows(progress(good), {}).true
+    assert follows.make(progress(good)).true
     for at in range(3):
         worse = tuple(v + Fraction((1 if at == 0 else -1) * (at == k), 1000) for k, v in enumerate(good))
-        assert not follows(progress(worse), {}).true
+        assert not follows.make(progress(worse)).true
 
 
 def test_the_descent_of_lemma_c9_notices_a_missing_noise_term() -> None:
-    given = _smooth_descent.round_constants(lemmaC_9.REPAIRED)
+    given = lemmaC_9.round_constants(lemmaC_9.REPAIRED)
 
     def fall(instance: dict[str, Any], noise: int) -> bool:
         users = users_of({**instance, "eta~ nu": "1/60", "start": "0", "V": "10000"})
         stated = replace(users, variance=noise * users.variance)
-        bounds = [_smooth_descent.descent(stated, moments, given) for moments in rounds(users, int(instance["T"]))]
+        bounds = [lemmaC_9.descent(stated, moments, given) for moments in rounds(users, int(instance["T"]))]
         return all(left <= right for left, right in bounds)
 
-    assert all(fall(instance, 1) for instance in OTHER.values())
-    assert not any(fall(instance, 0) for instance in OTHER.values())
+    assert all(fall(instance, 1) for instance in QUADRATICS["other"].values())
+    assert not any(fall(instance, 0) for instance in QUADRATICS["other"].values())
 
 
 def test_cohorts_of_a_round_are_all_counted() -> None:

@@ -4,7 +4,7 @@ quadrature and simulation, and faults in the worst cases."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
@@ -21,23 +21,19 @@ from dpfl_theory.core import Case, Performance, Sides, Statement, Values, WorstC
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.base import expected as enumerated
+from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
-    _control_spread,
-    _displays,
-    _round_instances,
+    _control_variates,
     _round_performance,
-    _user_performance,
     corollaryC_1,
     lemmaC_1,
     lemmaC_3,
-    lemmaC_4,
-    lemmaC_5,
-    lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold import _lemma_enumeration as draws
-from dpfl_theory.statements.noble2022.scaffold._user_records import Records, RecordUser
+from dpfl_theory.statements.noble2022.scaffold import _rounds as draws
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
+from dpfl_theory.statements.noble2022.scaffold._rounds import Records, RecordUser
 
 
 def shifted(curvature: int, offset: int) -> RecordUser:
@@ -60,7 +56,7 @@ def test_every_draw_gives_the_closed_moments(K: int, size: int, count: int) -> N
 
 def test_records_have_the_constants_that_they_claim() -> None:
     """Smoothness and variance of every user of the checks, on a fine grid; F_i is what F_i' integrates to."""
-    found = [i["users"] for i in draws.CONVEX.values()] + [corollaryC_1._WAVES, corollaryC_1._HUBER, corollaryC_1._EVEN]
+    found = [i["users"] for i in draws.HUBER.values()] + [corollaryC_1._WAVES, corollaryC_1._HUBER, corollaryC_1._EVEN]
     for records in (u for users in found for u in users):
         user = RecordUser(tuple(tuple(Fraction(v) for v in r) for r in records))  # type: ignore[arg-type]
         grid = [Fraction(k, 4) for k in range(-120, 121)]
@@ -109,7 +105,7 @@ def compared(build: Callable[..., Any], instance: dict[str, Any]) -> Case:
 
 
 def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_displays.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
+    case = compared(_control_variates.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
     left = expected(lambda e: (e + mpmath.sin(e / 48)) ** 2, 0.01) / 4 + expected(lambda e: e**2, 0.01) / 4
     assert float(case.lhs) <= float(left) * (1 + 1e-15)
     assert float(left) == pytest.approx(float(case.lhs), rel=1e-6)
@@ -117,7 +113,7 @@ def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
 
 
 def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_displays.long_steps, {"eta_l nu": "3", "tau": "1/10"})
+    case = compared(_control_variates.long_steps, {"eta_l nu": "3", "tau": "1/10"})
     left = expected(lambda e: (e + max(-6, min(6, -3 * e))) ** 2, 0.1) / 4 + expected(lambda e: e**2, 0.1) / 4
     assert float(case.lhs) <= float(left)
     assert float(left) > 2.4 * float(case.rhs)
@@ -126,7 +122,7 @@ def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stat
 def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     """Convex, eta_l nu = 2, given C^1 = {1} and x^0 = 0: errors of +-1 alone by enumeration, with normal noise by
     200 000 replicates of the warm start and the first round (relative standard error 0.3%)."""
-    case = compared(_displays.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
+    case = compared(_control_variates.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
     found = []
     for a, b, c, d, e, f in product((1, -1), repeat=6):
         q = Fraction(a + b, 2) - Fraction(a + b + c + d, 4)
@@ -144,14 +140,14 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     assert (total / 2).var() > 0.99 * float(case.lhs)
     assert (total / 2).var() > 1.45 * float(case.rhs)
     for step, fails_there in (("8/5", False), ("17/10", True)):  # 4/(3 - 1/M) = 8/5
-        exact = compared(_displays.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
+        exact = compared(_control_variates.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
         assert (exact.excess > 0) is fails_there
 
 
 def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
     """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 replicates (relative
     standard error 0.2%)."""
-    case = compared(_displays.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
+    case = compared(_control_variates.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
     rng, replicates, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
     error = lambda: math.sqrt(V) * rng.standard_normal(replicates)  # noqa: E731
     own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])
@@ -176,7 +172,7 @@ DRAW, ERROR = Records.draw, World.error
 FIRST = corollaryC_1._records(corollaryC_1._EVEN, "first", 2, "1", noise="1/100")
 
 
-def fails(statement: Statement, found: Sequence[Values]) -> bool:
+def fails(statement: Statement, found: Iterable[Values]) -> bool:
     return any(exact.compared(statement, values).excess > 0 for values in found)
 
 
@@ -203,17 +199,17 @@ def test_one_draw_for_all_steps_fails_the_first_display(monkeypatch: pytest.Monk
         return ERROR(world, *name[:-1], 0, **run)
 
     instance = {"K": 2, "eta_l nu": "1/24"}
-    assert not fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
-    assert not refuted(COROLLARY, _control_spread.errors_of_steps(COROLLARY, instance))
+    assert not fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
+    assert not refuted(COROLLARY, _control_variates.errors_of_steps(COROLLARY, instance))
     monkeypatch.setattr(Records, "draw", repeated)
     monkeypatch.setattr(World, "error", same)
-    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
-    assert refuted(COROLLARY, _control_spread.errors_of_steps(COROLLARY, instance))
+    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
+    assert refuted(COROLLARY, _control_variates.errors_of_steps(COROLLARY, instance))
 
 
 def test_a_longer_gradient_step_brings_points_apart() -> None:
     for step, apart in (("2", False), ("21/10", True)):
-        assert refuted(COROLLARY, _user_performance.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
+        assert refuted(COROLLARY, _control_variates.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
 
 
 def test_correlated_records_fail_the_first_display(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,20 +220,20 @@ def test_correlated_records_fail_the_first_display(monkeypatch: pytest.MonkeyPat
         return world._values.setdefault(("records", client), chosen), sign
 
     monkeypatch.setattr(Records, "draw", linked)
-    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, FIRST))
+    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
 
 
 def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The errors are taken against the gradient at x^{t-1} in place of that at y_i^{k-1}."""
     honest, start = Records.gradient, Vector(Fraction(FIRST["start"]))
     monkeypatch.setattr(Records, "gradient", lambda world, client, x: honest(world, client, start))
-    assert fails(COROLLARY, _control_spread.over_records(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
+    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
 
 
 def test_smaller_factors_of_records_and_sums_are_refuted() -> None:
     for lemma, instance in ((lemmaC_1.LEMMA, {"R": 3, "sR": 1}), (lemmaC_1.SHARPENED, {"R": 4, "sR": 3})):
         short = scaled(lemma, sampling="19/20")
-        assert refuted(short, _user_performance.error_of_a_sample(short, instance))
+        assert refuted(short, lemmaC_1.error_of_a_sample(short, instance))
     assert refuted(lemmaC_3.LEMMA, lemmaC_3.part1_performance(lemmaC_3.LEMMA, {"n": 2}, 0.95))
 
 
@@ -258,7 +254,7 @@ def one_round(statement: Statement, kind: str = "convex", **more: Any) -> bool:
     "factors", [{"lag": "1.12/8"}, {"excess": "1.96/8"}, {"noise": "2.1/9"}], ids=["lag 8/7", "excess 2", "noise 15/7"]
 )
 def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: dict[str, str]) -> None:
-    planted = scaled(lemmaC_4.C4, **{k: Fraction(v.split("/")[0]) / int(v.split("/")[1]) for k, v in factors.items()})
+    planted = scaled(lemmas.C4, **{k: Fraction(v.split("/")[0]) / int(v.split("/")[1]) for k, v in factors.items()})
     assert one_round(planted, step="1/10")
 
 
@@ -266,19 +262,19 @@ def test_what_lemma_c4_needs_when_the_rest_is_as_printed(factors: dict[str, str]
 def test_lemma_c4_needs_its_drift_where_local_steps_are_long() -> None:
     """M = 1, K = 3, eta~ nu = 1, eta_g = 1/12 on a quadratic: a factor of 0.0131 for 4, but none; M = 2, K = 2 likewise
     in the worst case."""
-    long = {**_round_instances.LONG["one user, K = 3, eta_g = 1/12"], "eta~ nu": "1"}
+    long = {**QUADRATICS["long"]["one user, K = 3, eta_g = 1/12"], "eta~ nu": "1"}
     for factor, too_little in (("0.0131", False), ("0.013", True)):
-        planted = scaled(lemmaC_4.C4, drift=Fraction(factor) / 4)
-        assert fails(planted, _round_instances.rounds_of(planted, long)) is too_little
+        planted = scaled(lemmas.C4, drift=Fraction(factor) / 4)
+        assert fails(planted, draws.rounds_of(planted, long)) is too_little
     for eta_g, printed in (("1/384", 0), ("1/12", 1)):  # eta_l nu = 8 and 1/4
-        assert one_round(scaled(lemmaC_4.C4, drift=printed), K=2, eta_g=eta_g) is not bool(printed)
+        assert one_round(scaled(lemmas.C4, drift=printed), K=2, eta_g=eta_g) is not bool(printed)
 
 
 @pytest.mark.slow
 def test_lemma_c5_needs_noise_where_the_global_step_is_long() -> None:
     """eta_g = 10, M = 5, lM = 1: a tenth of the noise is too little, 0.15 of it is not; no drift is needed."""
     for noise, drift, too_little in (("1/10", 1, True), ("3/20", 1, False), (1, 0, False)):
-        assert one_round(scaled(lemmaC_5.C5, noise=noise, drift=drift), M=5, power="1/2", eta_g="10") is too_little
+        assert one_round(scaled(lemmas.C5, noise=noise, drift=drift), M=5, power="1/2", eta_g="10") is too_little
 
 
 @pytest.mark.slow
@@ -286,33 +282,33 @@ def test_what_lemma_c5_needs_when_the_rest_is_as_printed() -> None:
     """1 - 0.97 l for the lag, or a fifteenth of the excess, are too little for M = 5, lM = 1."""
     forgets = (1 - Fraction("0.97") / 5) / (1 - Fraction(17, 36) / 5)
     for factors in ({"lag before": forgets}, {"excess": "1/15"}):
-        assert one_round(scaled(lemmaC_5.C5, **factors), M=5, power="1/2")
+        assert one_round(scaled(lemmas.C5, **factors), M=5, power="1/2")
 
 
 def test_what_lemma_c6_needs_when_the_rest_is_as_printed() -> None:
     """Less than a seventeenth of the lag, a sixteenth of the excess, and half of the noise."""
     for factors in ({"lag": "1/17"}, {"excess": "1/16"}, {"noise": "1/2"}):
-        assert one_round(scaled(lemmaC_6.C6, **factors)), factors
+        assert one_round(scaled(lemmas.C6, **factors)), factors
 
 
 def test_the_sharpened_drift_has_little_room() -> None:
     """A tenth less of the gradient's share, and half of the noise, are refuted."""
     for factors in ({"slope": "9/10"}, {"noise": "1/2"}, {"lag": "1/2"}):
-        assert one_round(scaled(lemmaC_6.C6_SHARPENED, **factors), "non-convex"), factors
-    assert not one_round(lemmaC_6.C6_SHARPENED, "non-convex")
+        assert one_round(scaled(lemmas.C6_SHARPENED, **factors), "non-convex"), factors
+    assert not one_round(lemmas.C6_SHARPENED, "non-convex")
 
 
 @pytest.mark.slow
 def test_too_small_bounds_fail_over_every_draw() -> None:
-    far, near = draws.CONVEX["one of two users, two rounds"], draws.CONVEX["both users, two steps"]
+    far, near = draws.HUBER["one of two users, two rounds"], draws.HUBER["both users, two steps"]
 
     def small(statement: Statement, factor: str) -> Statement:
         return scaled(statement, **dict.fromkeys(sides_of(statement).rhs, factor))
 
-    drift = lemmaC_6.C6_SHARPENED
-    assert not fails(drift, draws.rounds_of(drift, {**far, "eta~ nu": "1/24"}))
-    assert fails(small(drift, "1/6"), draws.rounds_of(drift, {**far, "eta~ nu": "1/24"}))
+    drift = lemmas.C6_SHARPENED
+    assert not fails(drift, draws.draws_of(drift, {**far, "eta~ nu": "1/24"}))
+    assert fails(small(drift, "1/6"), draws.draws_of(drift, {**far, "eta~ nu": "1/24"}))
     constants = (Fraction(4), Fraction(0), Fraction(0))
     greedy = replace(lemmaC_7.LEMMA, sides=lambda s: lemmaC_7._sides(s, constants))
-    assert fails(greedy, draws.rounds_of(greedy, {**near, "eta~ nu": "1/24"}))
-    assert fails(small(lemmaC_5.C5, "1/50"), draws.rounds_of(lemmaC_5.C5, {**far, "eta~ nu": "1/48", "alpha": "1"}))
+    assert fails(greedy, draws.draws_of(greedy, {**near, "eta~ nu": "1/24"}))
+    assert fails(small(lemmas.C5, "1/50"), draws.draws_of(lemmas.C5, {**far, "eta~ nu": "1/48", "alpha": "1"}))

@@ -26,18 +26,16 @@ from dpfl_theory.simulation.base import Context, Round
 from dpfl_theory.simulation.batched import BatchState
 from dpfl_theory.simulation.observables.scaffold import STEPS, Steps
 from dpfl_theory.simulation.simulate import Run
+from dpfl_theory.statements.noble2022 import _runs, _utility
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import (
-    _lemma_runs,
     corollaryC_1,
     lemmaC_1,
     lemmaC_3,
-    lemmaC_4,
-    lemmaC_5,
-    lemmaC_6,
     lemmaC_7,
 )
-from dpfl_theory.statements.noble2022.scaffold._control_spread import spreads
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
+from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
 
 SETTINGS = Settings(alpha=1e-8)
 
@@ -171,10 +169,10 @@ def louder(a: Any) -> Any:
 
 
 FAULTS = [
-    ("no control variates, C.4", lemmaC_4.C4, "far apart, at the minimiser", {}, uncontrolled),
-    ("no control variates, C.6", lemmaC_6.C6, "far apart, at the minimiser", {}, uncontrolled),
+    ("no control variates, C.4", lemmas.C4, "far apart, at the minimiser", {}, uncontrolled),
+    ("no control variates, C.6", lemmas.C6, "far apart, at the minimiser", {}, uncontrolled),
     ("no control variates, C.7", lemmaC_7.LEMMA, "far apart, at the minimiser", {}, uncontrolled),
-    ("standing still, C.5", lemmaC_5.C5, "one of four users, lagging, little noise", {}, still),
+    ("standing still, C.5", lemmas.C5, "one of four users, lagging, little noise", {}, still),
     ("standing still, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, still),
     ("server step lost, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, lost_step),
     ("one error for all steps, C.3", lemmaC_3.LEMMA, "four steps, noise alone", {}, repeating),
@@ -209,7 +207,7 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
     assert monte_carlo.run(corollaryC_1.COROLLARY, check, SETTINGS).verdict == "violated"
 
     def short(statement: Statement, instance: Any) -> Experiment:
-        found = _lemma_runs.experiment(instance, lambda v: v["K"] * v["eta_g"])
+        found = _runs.round_experiment(instance, lambda v: v["K"] * v["eta_g"])
         return replace(found, values=check.make(statement, instance).values)
 
     found = monte_carlo.run(corollaryC_1.COROLLARY, replace(check, build=short), SETTINGS)
@@ -222,8 +220,8 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
 def test_hypotheses_are_tested_on_a_run() -> None:
     for statement, values in (
         (lemmaC_1.LEMMA, {"s": 0.5, "R": 3.0}),
-        (lemmaC_4.C4, {"l": 0.08, "M": 40.0, "s": 1.0, "R": 1.0, "eta": 0.1, "nu": 1.0}),
-        (lemmaC_6.C6, {"l": 0.5, "M": 4.0, "s": 1.0, "R": 1.0, "eta_g": 0.5, "eta": 0.01, "nu": 1.0}),
+        (lemmas.C4, {"l": 0.08, "M": 40.0, "s": 1.0, "R": 1.0, "eta": 0.1, "nu": 1.0}),
+        (lemmas.C6, {"l": 0.5, "M": 4.0, "s": 1.0, "R": 1.0, "eta_g": 0.5, "eta": 0.01, "nu": 1.0}),
     ):
         failing = [a.text for a in statement.hypotheses if a.test(None, values) is not None]
         assert len(failing) == 1, failing
@@ -242,7 +240,7 @@ def test_the_papers_own_settings() -> None:
     for records in (5000, 2500, 1000, 4000, 2000, 800):
         for share in ("0.05", "0.1", "0.2"):
             values = {"s": float(share), "R": float(records)}
-            assert lemmaC_1.RECORDS.test(None, values) is None
+            assert _utility.RECORDS.test(None, values) is None
             assert (Fraction(share) * records).denominator == 1
     short = {(M, l): Fraction(int(Fraction(l) * M)) / (Fraction(l) * M)
              for M in (100, 40, 60) for l in ("0.08", "0.1", "0.12")}  # noqa: E741  # fmt: skip

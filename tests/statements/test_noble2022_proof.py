@@ -11,24 +11,22 @@ import sympy as sp
 
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
-from dpfl_theory.statements.noble2022.scaffold import _displays as displays
+from dpfl_theory.statements.noble2022 import _utility
+from dpfl_theory.statements.noble2022.scaffold import _control_variates as displays
 from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
-from dpfl_theory.statements.noble2022.scaffold import _round_steps as steps
 from dpfl_theory.statements.noble2022.scaffold import (
     corollaryC_1,
     lemmaC_1,
     lemmaC_2,
     lemmaC_3,
-    lemmaC_4,
-    lemmaC_5,
-    lemmaC_6,
 )
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.symbolic import least_on_the_unit_box
 
 SHARP = {
-    "C.4": (proofs.move, lemmaC_4.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),
-    "C.5": (proofs.lag, lemmaC_5.C5_SHARPENED, {"lag before": 0.9, "slope": 0.55, "drift": 0.9, "noise": 0.85}),
-    "C.6": (proofs.drift, lemmaC_6.C6_SHARPENED, {"lag": 0.999, "slope": 0.999, "noise": 0.999}),
+    "C.4": (proofs.move, lemmas.C4_SHARPENED, {"drift": 0.999, "lag": 0.999, "slope": 0.999, "noise": 0.999}),
+    "C.5": (proofs.lag, lemmas.C5_SHARPENED, {"lag before": 0.9, "slope": 0.55, "drift": 0.9, "noise": 0.85}),
+    "C.6": (proofs.drift, lemmas.C6_SHARPENED, {"lag": 0.999, "slope": 0.999, "noise": 0.999}),
     "first display": (displays.first_display, corollaryC_1.REPAIRED, {"variance": 0.999}),
     "other displays": (displays.other_displays, corollaryC_1.REPAIRED, {"variance": 0.999}),
 }
@@ -45,24 +43,24 @@ def scaled(statement: Statement, term: str, factor: float) -> Statement:
 @pytest.mark.parametrize("name", SHARP)
 def test_the_proofs_prove_what_is_stated_and_nothing_less(name: str) -> None:
     prove, statement, factors = SHARP[name]
-    assert prove(statement, {}).true
+    assert prove.make(statement).true
     assert set(factors) == set(sides_of(statement).rhs)
     for term, factor in factors.items():
         larger, smaller = (scaled(statement, term, value) for value in (1.01, factor))
-        assert term == "lag before" or prove(larger, {}).true
-        assert prove(smaller, {}).true is None, term
+        assert term == "lag before" or prove.make(larger).true
+        assert prove.make(smaller).true is None, term
 
 
 def test_a_faster_forgetting_of_the_lag_is_not_proved() -> None:
-    s = symbols_of(lemmaC_5.C5_SHARPENED)
-    sides = sides_of(lemmaC_5.C5_SHARPENED)
+    s = symbols_of(lemmas.C5_SHARPENED)
+    sides = sides_of(lemmas.C5_SHARPENED)
     faster = {**sides.rhs, "lag before": (1 - sp.Rational(11, 20) * s["l"]) * s["lag"]}
-    claim = replace(lemmaC_5.C5_SHARPENED, sides=lambda _: Sides(sides.lhs, faster))
-    assert proofs.lag(claim, {}).true is None
+    claim = replace(lemmas.C5_SHARPENED, sides=lambda _: Sides(sides.lhs, faster))
+    assert proofs.lag.make(claim).true is None
 
 
-PRINTED = [(lemmaC_4.C4, lemmaC_4.C4_SHARPENED), (lemmaC_5.C5, lemmaC_5.C5_SHARPENED),
-           (lemmaC_6.C6, lemmaC_6.C6_SHARPENED)]  # fmt: skip
+PRINTED = [(lemmas.C4, lemmas.C4_SHARPENED), (lemmas.C5, lemmas.C5_SHARPENED),
+           (lemmas.C6, lemmas.C6_SHARPENED)]  # fmt: skip
 
 
 @pytest.mark.exhaustive(keep=1)
@@ -71,9 +69,9 @@ def test_the_printed_form_follows_from_the_sharpened_one_and_no_smaller_excess_d
     printed: Statement, sharp: Statement
 ) -> None:
     assert sharp.sides is not None
-    follows = steps.by_lemma_c2(sharp.sides)
-    assert follows(printed, {}).true
-    assert follows(scaled(printed, "excess", 1 / 40), {}).true is None
+    follows = proofs.by_lemma_c2(sharp.sides)
+    assert follows.make(printed).true
+    assert follows.make(scaled(printed, "excess", 1 / 40)).true is None
 
 
 def test_the_bound_on_the_unit_box_is_one() -> None:
@@ -137,25 +135,24 @@ def test_algebra_is_connected_with_the_entered_formula(lemma: Statement, check: 
 
 
 def test_a_smaller_factor_in_lemma_c2_does_not_follow_from_smoothness() -> None:
-    assert lemmaC_2.descent(lemmaC_2.LEMMA, {}).true
-    assert not lemmaC_2.descent(scaled(lemmaC_2.LEMMA, "gap", 0.9), {}).true
+    assert lemmaC_2.descent.make(lemmaC_2.LEMMA).true
+    assert not lemmaC_2.descent.make(scaled(lemmaC_2.LEMMA, "gap", 0.9)).true
 
 
 def test_proofs_rest_on_forms_that_hold() -> None:
     """Whatever a used form assumes is among the assumptions of the statements that depend on it."""
     from dpfl_theory import statements
 
-    implied = {lemmaC_1.RECORDS.text}  # by lM and sR being whole
-    for module in (lemmaC_4, lemmaC_5, lemmaC_6):
-        for statement in module.STATEMENTS:
-            assert statement.uses
-            mine = {a.text for a in statement.hypotheses} | implied
-            for used in map(statements.get, statement.uses):
-                if used.erratum is not None:
-                    assert statement.id in used.erratum.survives  # cited by the paper, not needed by our proof
-                    continue
-                assert used.expected == "holds"
-                assert {a.text for a in used.hypotheses} <= mine, (statement.id, used.id)
+    implied = {_utility.RECORDS.text}  # by lM and sR being whole
+    for statement in lemmas.STATEMENTS:
+        assert statement.uses
+        mine = {a.text for a in statement.hypotheses} | implied
+        for used in map(statements.get, statement.uses):
+            if used.erratum is not None:
+                assert statement.id in used.erratum.survives  # cited by the paper, not needed by our proof
+                continue
+            assert used.expected == "holds"
+            assert {a.text for a in used.hypotheses} <= mine, (statement.id, used.id)
 
 
 def test_the_sharpened_forms_against_a_second_transcription() -> None:
@@ -164,11 +161,11 @@ def test_the_sharpened_forms_against_a_second_transcription() -> None:
     V = 1.3**2 / 10 + 2.7**2
     W = V / 70
     typed = {
-        lemmaC_4.C4_SHARPENED: 0.011**2 * (1.9**2 * (4 * 0.21 + 8 / 3 * 0.33) + 4 / 3 * 1.9 + 4 * W),
-        lemmaC_5.C5_SHARPENED: (1 - 17 / 288) * 0.33
+        lemmas.C4_SHARPENED: 0.011**2 * (1.9**2 * (4 * 0.21 + 8 / 3 * 0.33) + 4 / 3 * 1.9 + 4 * W),
+        lemmas.C5_SHARPENED: (1 - 17 / 288) * 0.33
         + 0.125**0.5 * (1.9 / (48 * 1.9**2) + 97 / 48 * 0.21)
         + 0.125 * W / (32 * 1.9**2),
-        lemmaC_6.C6_SHARPENED: 4.5 * 1.9**2 * 0.011 / 1.7**2
+        lemmas.C6_SHARPENED: 4.5 * 1.9**2 * 0.011 / 1.7**2
         * (48 / 529 * 1.9 * 0.011 * 0.33 + 1.9 / (529 * 1.9**2) + 72 / 529 * 0.011 * V / (1.9 * 7)),
     }  # fmt: skip
     for statement, value in typed.items():

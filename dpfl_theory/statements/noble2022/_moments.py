@@ -22,8 +22,6 @@ from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
 
-__all__ = ["RoundMoments", "Users", "below", "rounds", "single_user", "squares", "users_of", "warm_start", "weighted"]
-
 
 @dataclass(frozen=True)
 class Users:
@@ -180,38 +178,31 @@ def _bare(now: RoundResult) -> RoundResult:
 
 def _moments(
     users: Users,
-    previous: Moments[_Lagged],
+    before: Moments[_Lagged],
     after: Moments[_Lagged],
     played: Callable[[_Lagged], tuple[RoundResult, _Lagged]],
 ) -> RoundMoments:
     """The expectations of one round, from the moments before and after it."""
-    world, x = users.world, previous.state.run.x
-
-    def mean_square(law: Moments[_Lagged], paths: Iterable[Sequence[Vector]], x: Vector) -> Fraction:
-        squares = [law.square(y - x) for path in paths for y in path]
-        return sum(squares, Fraction(0)) / len(squares)
+    x, found = before.state.run.x, {}
 
     def observed() -> Mapping[str, Fraction]:
-        now, _ = played(previous.state)
-        drift = mean_square(previous, [path[1:] for path in now.paths], x)
-        return {"move": previous.square(now.x - x), "drift": drift}
+        now, _ = played(before.state)
+        return {
+            "move": before.square(now.x - x),
+            "drift": mean_square(before, [path[1:] for path in now.paths], x),
+        }
 
-    seen = expected(previous.world, observed)
-    lags = (mean_square(law, law.state.points, law.state.run.x) for law in (previous, after))
-    distances = (law.square(law.state.run.x - world.minimiser) for law in (previous, after))
-    (lag, lag_after), (distance, distance_after) = lags, distances
-    curvature = users.mean_curvature
-    return RoundMoments(
-        move=seen["move"],
-        drift=seen["drift"],
-        lag=lag,
-        lag_after=lag_after,
-        gap=curvature / 2 * distance,
-        slope=curvature**2 * distance,
-        slope_after=curvature**2 * distance_after,
-        distance=distance,
-        distance_after=distance_after,
-    )
+    for when, law in (("", before), ("_after", after)):
+        distance = law.square(law.state.run.x - users.world.minimiser)
+        found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
+        found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
+    gap = users.mean_curvature / 2 * found["distance"]
+    return RoundMoments(**expected(before.world, observed), **found, gap=gap)
+
+
+def mean_square(law: Any, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
+    """The mean of ||y - x||^2 over all points of the paths."""
+    return average([law.square(y - x) for path in paths for y in path])
 
 
 def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:

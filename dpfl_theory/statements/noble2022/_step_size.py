@@ -1,8 +1,8 @@
-"""The step sizes of Theorem C.2 repaired, as numbers, which balance the terms that T rounds of `_round` leave; and the
-algebra between one round and the bounds.
+"""Step sizes: the longest one of Lemmas C.7 to C.9, eta~ = min(l^(2/3)/(24 nu), l/(54 mu)); those that balance the
+terms of a bound, as numbers; and the algebra between one round and Theorem C.2 repaired.
 
-Summed over T rounds the mean of F(x^t) - F*, or of ||grad F(x^t)||^2, is at most A/(eta~ T) + c_1 eta~ + c_2 eta~^2
-with A = D_0^2/gain or F_0/gain; weighted for strong convexity, A/T becomes (mu/2) A/(exp(mu eta~ T/2) - 1).
+Summed over T rounds of `ROUNDS` the mean of F(x^t) - F*, or of ||grad F(x^t)||^2, is at most A/(eta~ T) + c_1 eta~ +
+c_2 eta~^2 with A = D_0^2/gain or F_0/gain; weighted for strong convexity, A/T becomes (mu/2) A/(exp(mu eta~ T/2) - 1).
 """
 
 from __future__ import annotations
@@ -11,28 +11,71 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
-from dpfl_theory.core import Outcome, Statement, Symbols
+from dpfl_theory.core import Check, Outcome, Statement, Symbols
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022._utility import log_factor, variance
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = [
-    "ROUNDS",
-    "RoundConstants",
-    "coefficients",
-    "exact",
-    "logarithm",
-    "round_constants",
-    "start",
-    "step",
-    "strong_step",
-    "three_cases",
-    "weight",
-]
+
+def step_limit_symbolic(s: Mapping[str, Any]) -> Any:
+    """l^(2/3)/(24 nu), from sympy symbols."""
+    return s["l"] ** sp.Rational(2, 3) / (24 * s["nu"])
+
+
+def limit(values: Mapping[str, Any]) -> float:
+    """The longest eta~ as a number; without mu, or at 0, its second bound is absent.
+
+    >>> limit({"l": 1, "nu": 2}), limit({"l": 1, "nu": 2, "mu": 2})
+    (0.020833333333333332, 0.009259259259259259)
+    """
+    most, mu = values["l"] ** (2 / 3) / (24 * values["nu"]), values.get("mu")
+    return float(min(most, values["l"] / (54 * mu)) if mu else most)
+
+
+def rate(s: Mapping[str, Any]) -> Any:
+    """min(l/108, mu l^(2/3)/(48 nu)), which is mu/2 times the longest eta~, from sympy symbols; with nu taken out,
+    since sympy cannot typeset its exponential otherwise."""
+    return sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
+
+
+def unless_quiet(step: Any, values: Mapping[str, Any]) -> float:
+    """A step that balances the noise, as a number; inf without noise."""
+    quiet = not (values["varsigma"] or values["Sigma"])
+    return math.inf if quiet else float(evaluate(step, values))
+
+
+def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> Outcome:
+    """Whether expressions of l, nu, M, eta~, eta_g (and mu) are nonnegative up to the longest step, for eta_g >= 1.
+
+    With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l in [0, 1] and z = lM/eta_g^2 >= 0
+    each must be affine in each symbol: the corners of the first four decide, where the slack at z = 0 and its increase
+    in z (named by ``per``) are not negative.
+    """
+    theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
+    share, eta, eta_g = s["l"], s["eta"], s["eta_g"]
+    least = {}
+    for name, slack in slacks.items():
+        ratio = sp.simplify(slack).subs(s["M"], z * eta_g**2 / share)
+        ratio = ratio.subs(s["mu"], phi * share / (54 * eta)) if "mu" in s else ratio
+        ratio = ratio.subs(eta, theta * step_limit_symbolic(s)).subs(eta_g, 1 / sp.sqrt(h))
+        ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
+        symbols = sorted(ratio.free_symbols, key=str)
+        if not set(symbols) <= {theta, p, h, phi, z} or any(sp.degree(ratio, v) > 1 for v in symbols):
+            return Outcome(None, f"the slack of {name} is not affine in each symbol: {ratio}")
+        ends = [v for v in symbols if v != z]
+        corners = [dict(zip(ends, c)) for c in product((0, 1), repeat=len(ends))]
+        least[name] = min(ratio.subs(z, 0).subs(c) for c in corners)
+        if z in symbols:
+            least[f"{name}, {per}"] = min(sp.diff(ratio, z).subs(c) for c in corners)
+    shown = ", ".join(f"{name} {value}" for name, value in least.items())
+    fine = all(value >= 0 for value in least.values())
+    return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
 
 
 @dataclass(frozen=True)
@@ -59,9 +102,10 @@ ROUNDS = {
 """The inequality that one round of each class keeps."""
 
 
-def exact(value: Any) -> Any:
-    """A fraction as a sympy number."""
-    return sp.Rational(value.numerator, value.denominator)
+def proved(*steps: tuple[Any, Any, str]) -> Outcome:
+    """As `all_equal`, but a step that fails refutes only the proof, not the statement."""
+    found = all_equal(*steps)
+    return replace(found, true=found.true or None)
 
 
 def start(kind: str, v: Mapping[str, Any], number: Any = float) -> Any:
@@ -115,7 +159,6 @@ _NAMES = ("noise", "sampling of users", "heterogeneity")
 _SHORT, _TALL = Fraction(8, 5), Fraction(8, 3)
 """At least 1/(1 - 1/e) and 1/(1 - e^(-1/2)): the share of the start that the weights leave at 2L/(mu T) and at the
 longest step."""
-Build = Callable[[Statement, Mapping[str, Any]], Outcome]
 
 
 def round_constants(statement: Statement, kind: str) -> RoundConstants:
@@ -130,11 +173,11 @@ def round_constants(statement: Statement, kind: str) -> RoundConstants:
     """
     s, terms, known = symbols_of(statement), sides_of(statement).rhs, ROUNDS[kind]
     point = {name: Fraction(1, 2) if name == "l" else 1 for name in s}
-    parts = [evaluate(part, point) for part in coefficients(kind, s, exact)]
+    parts = [evaluate(part, point) for part in coefficients(kind, s, sp.Rational)]
     strongly = kind == "strongly convex"
     unit = evaluate(terms["start"] * (sp.exp(_exponent(s)) if strongly else 1), point)  # what the start leaves, and A/T
     unit = unit * 2 / _TALL if strongly else unit / 16
-    gain = known.gain * evaluate(start(kind, s, exact), point) / unit
+    gain = known.gain * evaluate(start(kind, s, sp.Rational), point) / unit
     if strongly:
         entered = [evaluate(terms[name], point) for name in _NAMES]
         rest = _SHORT / 2 * known.gain / gain
@@ -152,21 +195,22 @@ def _exponent(s: Mapping[str, Any]) -> Any:
     return s["mu"] * s["T"] / (16 * (1 + s["B"] ** 2) * s["nu"])
 
 
-def three_cases(kind: str) -> Build:
+def three_cases(kind: str) -> Check:
     """T rounds leave A/(eta~ T) + c_1 eta~ + c_2 eta~^2.
 
     At the least of a, b = sqrt(A/(c_1 T)) and e = (A/(c_2 T))^(1/3) its first term is at most A/T (1/a + 1/b + 1/e),
     the others at most c_1 b and c_2 e^2; and sqrt(c_1) is at most the sum of the roots of its two parts.
     """
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, terms = symbols_of(statement), sides_of(statement).rhs
-        noise, users, c2 = coefficients(kind, s, exact)
-        share = start(kind, s, exact) / s.T
+    @algebra("the step size")
+    def step(s: Formula) -> Proof:
+        terms = s.terms
+        noise, users, c2 = coefficients(kind, s, sp.Rational)
+        share = start(kind, s, sp.Rational) / s.T
         a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
         b, e = sp.sqrt(a / c), sp.cbrt(a / c)
         parts = terms["noise"] ** 2 + terms["sampling of users"] ** 2
-        return _proved(
+        return proved(
             (share * 8 * (1 + s.B**2) * s.nu, terms["start"], "the start"),
             (sp.simplify((a / b + c * b) ** 2), 4 * a * c, "the balance at b, squared"),
             (sp.simplify((a / e + c * e**2) ** 3), 8 * a**2 * c, "the balance at e, cubed"),
@@ -174,10 +218,10 @@ def three_cases(kind: str) -> Build:
             (sp.simplify(8 * share**2 * c2), sp.simplify(terms["heterogeneity"] ** 3), "the cube of the drift"),
         )
 
-    return build
+    return step
 
 
-def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
+def logarithm(ratio: Callable[[Symbols], Any]) -> Check:
     """With m = mu eta~/2 the weights (1 - m)^{-t} leave (mu/2) A/((1 - m)^{-T} - 1) + c_1 eta~ + c_2 eta~^2.
 
     (1 - m)^{-T} >= e^{mT}. At eta~ = 2L/(mu T), mT = L >= 1 and e^{-L} <= W/(mu^2 D^2 T), so that the start leaves at
@@ -187,14 +231,15 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
     ratio: the entered mu^2 D^2 T/W, L = ln max(e, ratio).
     """
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s, terms = symbols_of(statement), sides_of(statement).rhs
-        parts = dict(zip(_NAMES, coefficients("strongly convex", s, exact)))
+    @algebra("the step size")
+    def step(s: Formula) -> Proof:
+        terms = s.terms
+        parts = dict(zip(_NAMES, coefficients("strongly convex", s, sp.Rational)))
         m, more, log, T = sp.symbols("m more log T", positive=True)
         n, u, h = symbols = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2
-        rounds, short, tall = s.mu * s.T, exact(_SHORT), exact(_TALL)
-        half = s.mu / 2 * start("strongly convex", s, exact)
-        W = exact(ROUNDS["strongly convex"].gain) * (n + u + 2 * h / rounds)
+        rounds, short, tall = s.mu * s.T, sp.Rational(_SHORT), sp.Rational(_TALL)
+        half = s.mu / 2 * start("strongly convex", s, sp.Rational)
+        W = sp.Rational(ROUNDS["strongly convex"].gain) * (n + u + 2 * h / rounds)
         left = half * short * W / (s.mu**2 * s.D0**2 * s.T)
         left = sp.expand(left + (n + u) * 2 * log / rounds + h * (2 * log / rounds) ** 2)
         room = {}
@@ -205,7 +250,7 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
         enough = all(min(sp.Poly(v, more).coeffs()) >= 0 for v in room.values())
         roots = bool(1 / (1 - sp.exp(-1)) <= short) and bool(1 / (1 - sp.exp(-sp.Rational(1, 2))) <= tall)
         given = W.subs(dict(zip(symbols, parts.values())))
-        found = _proved(
+        found = proved(
             (ratio(s) * given, s.mu**2 * s.D0**2 * s.T, "what L is the logarithm of"),
             ((1 - m) ** (-T) / m - (1 - m) ** (1 - T) / m, (1 - m) ** (-T), "the sum of the weights, one more"),
             (half * tall * sp.exp(-_exponent(s)), terms["start"], "the start"),
@@ -214,10 +259,4 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Build:
         shown = "; ".join(f"{name} {spare}" for name, spare in room.items())
         return Outcome(found.true if enough and roots else None, f"{found.reason}; to spare at L = 1 + more: {shown}")
 
-    return build
-
-
-def _proved(*steps_: tuple[Any, Any, str]) -> Outcome:
-    """As `all_equal`, but a step that fails refutes only the proof, not the statement."""
-    found = all_equal(*steps_)
-    return replace(found, true=found.true or None)
+    return step

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
 PAPER = "noble2022"
-NOTE = (
-    "$O$(.) is entered with a constant $c$. Assumption 3.3 (gradients along the run of at most $C$) is read as: "
-    "clipping never acts; with Gaussian noise it cannot hold for strongly convex objectives on $R^d$ otherwise"
-)
 ROUND_PART = (
     "It decides the inequality that one round must keep so that T rounds add up to the bound; the algebra of the step "
     "size decides that they do."
@@ -163,37 +159,54 @@ WHOLE = Hypothesis(
     "$lM$ users take part in a round and a local step uses $sR$ records, both whole numbers",
     rounding=SLACK,
 )
+RECORDS = Hypothesis(
+    lambda s: (s.s > 0, s.s <= 1, s.s * s.R >= 1, whole(s.s * s.R)),
+    r"$sR$ is a whole number of records: Algorithm 1 draws $\lfloor sR\rfloor$ of them and divides by $sR$",
+    rounding=SLACK,
+)
 GLOBAL = Hypothesis(lambda s: s.eta_g >= 1)
 MINIMISER = Hypothesis.custom("$x^*$ is a minimiser of $F$", by_construction)
-LONG_ENOUGH = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu, r"$T \ge 8 (1 + B^2) \nu/\mu$")
+LONG_ENOUGH = Hypothesis(
+    lambda s: s.T >= sp.Max(108 / s.l, 48 * s.nu / (s.mu * s.l ** sp.Rational(2, 3))),
+    r"$T \ge \max(108/l, 48 \nu/(\mu l^{2/3}))$",
+)
+LONG_ENOUGH_FEDAVG = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu, r"$T \ge 8 (1 + B^2) \nu/\mu$")
 
-OUTPUT_EXCESS = Expected(
+APART = Hypothesis(lambda s: s.D0 > 0, "$D_0 > 0$")
+AWAY = Hypothesis(lambda s: s.F0 > 0, "$x^0$ is not a minimiser of $F$")
+
+
+_OBSERVABLES = {
+    **{"excess": "suboptimality", "gap": "suboptimality"},
+    **{"gradient": "gradient-norm-squared", "slope": "gradient-norm-squared"},
+    **{"move": "scaffold-move", "lag_after": "scaffold-lag", "drift": "scaffold-drift"},
+    **{"distance_after": "distance-squared", "error": "scaffold-gradient-error", "spread": "scaffold-control-error"},
+    **{"sum_squared": "scaffold-gradient-sum", "means_squared": "scaffold-true-gradient-sum"},
+}
+
+
+def expected(name: str, meaning: str, when: str = "mean", latex: str = "") -> Expected:
+    """An expectation of the observable that belongs to its name; latex: if it is not that of the symbol."""
+    symbol = SYMBOLS.get(name)
+    unit, usual = (symbol.unit, symbol.latex) if symbol else ((2, -2), "")
+    return Expected(name, ((_OBSERVABLES[name], 1),), unit, latex or usual, meaning, when)
+
+
+def of_round(symbols: tuple[Symbol, ...], *observed: str) -> dict[str, Any]:
+    """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
+    found = (expected(name, f"{SYMBOLS[name].meaning} of the round that is run", "end") for name in observed)
+    return {"symbols": tuple(s for s in symbols if s.name not in observed), "expectations": tuple(found)}
+
+
+OUTPUT_EXCESS = expected("excess", r"$E F(\bar x^T) - F(x^*)$ of the run's output", "end")
+OUTPUT_GRADIENT = expected("gradient", r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output", "end")
+MEAN_EXCESS = expected(
     "excess",
-    (("suboptimality", 1),),
-    (1, 0),
-    r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
-    r"$E F(\bar x^T) - F(x^*)$ of the run's output",
-    when="end",
-)
-OUTPUT_GRADIENT = Expected(
-    "gradient",
-    (("gradient-norm-squared", 1),),
-    (2, -2),
-    r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
-    r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output",
-    when="end",
-)
-MEAN_EXCESS = Expected(
-    "excess",
-    (("suboptimality", 1),),
-    (1, 0),
-    r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
     "mean excess of the iterates that the rounds start from",
+    latex=r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
 )
-MEAN_SLOPE = Expected(
+MEAN_SLOPE = expected(
     "slope",
-    (("gradient-norm-squared", 1),),
-    (2, -2),
-    r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
     "mean squared gradient at the iterates that the rounds start from",
+    latex=r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
 )

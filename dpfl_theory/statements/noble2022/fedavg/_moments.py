@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
@@ -15,8 +15,6 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022._moments import Users, below, squares, users_of, weighted
-
-__all__ = ["cases", "checks", "dissimilarity"]
 
 
 def dissimilarity(users: Users, B: Fraction) -> Fraction:
@@ -36,11 +34,11 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
     return rest
 
 
-def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def cases(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
     has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
     kind = "slope" if "slope" in symbols_of(statement) else "excess"
-    step, found = prescription_of(statement)["eta_l"], []
+    step = prescription_of(statement)["eta_l"]
     for T, V in product(instance["T"], instance["V"]):
         root = isqrt(int(instance["size"]))
         if root**2 != int(instance["size"]):
@@ -56,8 +54,7 @@ def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
             "eta_l": users.eta_l,
             kind: Fraction(ceil(unit * weighted(squares(users, T - 1, control=False), rate) * 10**30), 10**30),
         }
-        found.append(Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square}))
-    return found
+        yield Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square})
 
 
 def _values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:

@@ -28,7 +28,7 @@ SymPy decides the identities behind the steps and the signs of the remaining pol
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -40,9 +40,8 @@ from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors
-
-__all__ = ["checks", "cost", "drift", "performance", "proof"]
 
 
 def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
@@ -54,7 +53,7 @@ def cost(kind: str, theta: Any, ratio: Any, split: Any) -> Any:
     return 1 + (ratio if kind == "strongly convex" else 0) + moved
 
 
-def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement, Mapping[str, Any]], Outcome]:
+def proof(kind: str, claim: RoundConstants | None = None) -> Check:
     """The proof of the round that the statement's bound needs (`round_constants`), or of another claim for its class.
 
     Its slacks are polynomials in t = theta 8 (1 + B^2), u = 2/(1 + B^2), h = 1/(lM), 1 - l and w = mu/nu, all in [0,
@@ -64,16 +63,16 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
     >>> from dpfl_theory.statements import get
     >>> statement = get("noble2022.theoremC.2.convex.repaired")
     >>> less = replace(round_constants(statement, "convex"), noise=1)
-    >>> proof("convex")(statement, {}).true, proof("convex", less)(statement, {}).true
+    >>> proof("convex").make(statement).true, proof("convex", less).make(statement).true
     (True, None)
     """
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        stated = round_constants(statement, kind) if claim is None else claim
+    @algebra("one round for all users, cohorts and steps")
+    def step(s: Formula) -> Proof:
+        stated = round_constants(s.statement, kind) if claim is None else claim
         t, u, h, away, w = symbols = sp.symbols("t u h away w", nonnegative=True)
         gain, noise, users, drift, a = (
-            sp.Rational(x.numerator, x.denominator)
-            for x in (stated.gain, stated.noise, stated.users, stated.drift, stated.split)
+            sp.Rational(x) for x in (stated.gain, stated.noise, stated.users, stated.drift, stated.split)
         )
         theta, heavy = t * u / 16, t * (1 - u / 2) / 8  # nu eta~ and B^2 nu eta~
         kappa = 2 * away * h
@@ -92,7 +91,7 @@ def proof(kind: str, claim: RoundConstants | None = None) -> Callable[[Statement
         }
         return decided(_identities(kind, a), slacks, symbols)
 
-    return build
+    return step
 
 
 def _identities(kind: str, a: Any) -> dict[str, tuple[Any, Any]]:
@@ -229,11 +228,12 @@ _MORE: dict[str, dict[str, Any]] = {"convex": {}, "strongly convex": {"mu": "1/2
 _FLAT = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
 
 
-def checks(kind: str) -> tuple[Check, ...]:
-    """The round for several numbers of users and local steps, at the longest step and at a tenth of it; for smooth
-    functions, whose values enter at every end, fewer of them."""
+def checks(kind: str) -> Iterator[Check]:
+    """The round by algebra, and worst cases for several numbers of users and local steps. They have the longest step
+    and a tenth of it; for smooth functions, whose values enter at every end, there are fewer."""
+    yield proof(kind)
     first = {"class": kind, **_MORE[kind], "step": "1"}
-    found = [Check("worst-case", "one step from a free point", drift, first, part=_STEP)]
+    yield Check("worst-case", "one step from a free point", drift, first, part=_STEP)
     smooth = [{"M": 2, "size": 2, "K": 1, "B": 1}] if kind == "non-convex" else []
     flat = [_FLAT] if kind == "strongly convex" else []
     for i in (*_SIZES, *smooth, *flat):
@@ -244,5 +244,4 @@ def checks(kind: str) -> tuple[Check, ...]:
             at = f"M = {i['M']}, lM = {i['size']}, K = {i['K']}, B = {i['B']}, step {step}"
             at += f", mu = {i['mu']}" if "mu" in i else ""
             instance = {"class": kind, **_MORE[kind], **i, "step": step}
-            found.append(Check("worst-case", f"one round, {at}", performance, instance, part=ROUND_PART))
-    return tuple(found)
+            yield Check("worst-case", f"one round, {at}", performance, instance, part=ROUND_PART)

@@ -3,34 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _first_step as first
-from dpfl_theory.statements.noble2022 import _lasting_noise as lasting
+from dpfl_theory.statements.noble2022 import _no_constant as refuting
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING)
 
 
 def _steps(s: Symbols) -> Mapping[str, Any]:
     """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
     eta_g = sp.sqrt(s.l * s.M)
     return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
-
-
-def _strongly_convex(s: Symbols) -> Sides:
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": s.c * noble.averaged(s) / (s.mu * s.T),
-            "sampling of users": s.c * (1 - s.l) * s.G**2 / (s.mu * s.T * s.l * s.M),
-            "heterogeneity": s.c * s.nu * s.G**2 / (s.mu**2 * s.T**2),
-            "start": s.c * s.mu * s.D0**2 * sp.exp(-s.mu / (16 * (1 + s.B**2) * s.nu) * s.T),
-        },
-    )
 
 
 def _convex(s: Symbols) -> Sides:
@@ -59,63 +48,55 @@ def _non_convex(s: Symbols) -> Sides:
     )
 
 
-STRONGLY_CONVEX: Statement = Statement(
-    id="noble2022.theoremC.2.strongly-convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
-    symbols=noble.symbols(*_COMMON, "mu", "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(
-        noble.STRONGLY_CONVEX,
-        noble.SMOOTH,
-        noble.GRADIENTS,
-        noble.DISSIMILAR,
-        noble.SAMPLING,
-        noble.LONG_ENOUGH,
-    ),
-    sides=_strongly_convex,
-    prescription=_steps,
-    checks=(*lasting.floors(), *private.moderate_runs("fedavg")),
-    smoke=("four users, T = 600, c = 1",),
-    expected="violated",
-    uses=("noble2022.lemmaC.1",),
-)
-
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex",
     kind="theorem",
     source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS),
     sides=_convex,
     prescription=_steps,
-    checks=(
-        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("D0"), expected="violated"),
-        lasting.two_slopes(),
-        *first.checks("excess", "fedavg"),
+    checks=battery(
+        refuting.starts_at_the_minimiser("D0"), refuting.two_slopes, refuting.first_step("excess", "fedavg")
     ),
     expected="violated",
     uses=("noble2022.lemmaC.1",),
 )
 
-NON_CONVEX: Statement = Statement(
+STRONGLY_CONVEX: Statement = replace(
+    CONVEX,
+    id="noble2022.theoremC.2.strongly-convex",
+    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    symbols=noble.symbols(*_COMMON, "mu", "D0"),
+    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * noble.averaged(s) / (s.mu * s.T),
+            "sampling of users": s.c * (1 - s.l) * s.G**2 / (s.mu * s.T * s.l * s.M),
+            "heterogeneity": s.c * s.nu * s.G**2 / (s.mu**2 * s.T**2),
+            "start": s.c * s.mu * s.D0**2 * sp.exp(-s.mu / (16 * (1 + s.B**2) * s.nu) * s.T),
+        },
+    ),
+    checks=battery(
+        refuting.two_slopes, refuting.bounded_gradients, runs.averaged(method="fedavg", edges=False, c=1.0)("moderate")
+    ),
+    smoke=("four users, T = 600, c = 1",),
+)
+
+NON_CONVEX: Statement = replace(
+    CONVEX,
     id="noble2022.theoremC.2.non-convex",
-    kind="theorem",
     source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
-    hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(*_BASE, noble.ROUNDS),
     sides=_non_convex,
-    prescription=_steps,
-    checks=(
-        Check("algebra", "start at the minimiser", lasting.starts_at_the_minimiser("F0"), expected="violated"),
-        lasting.noise_stays(),
-        *first.checks("gradient", "fedavg"),
+    checks=battery(
+        refuting.starts_at_the_minimiser("F0"), refuting.noise_stays, refuting.first_step("gradient", "fedavg")
     ),
-    expected="violated",
     homogeneous=False,
-    uses=("noble2022.lemmaC.1",),
 )
 
 STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)

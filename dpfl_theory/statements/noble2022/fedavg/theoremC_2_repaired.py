@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.instances import Runs
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _step_size as step_size
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._instances import TABLE
 from dpfl_theory.statements.noble2022.fedavg import _moments as moments
 from dpfl_theory.statements.noble2022.fedavg import _round as one_round
 
@@ -25,7 +28,7 @@ def _heterogeneity(s: Symbols) -> Any:
 
 def ratio(s: Symbols) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
-    return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, step_size.exact)
+    return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, sp.Rational)
 
 
 def _log(s: Symbols) -> Any:
@@ -82,94 +85,42 @@ def _prescription(kind: str) -> Callable[[Symbols], Mapping[str, Any]]:
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
-            noise, users, c2 = step_size.coefficients(kind, s, step_size.exact)
-            per_start = s.T / step_size.start(kind, s, step_size.exact)
+            noise, users, c2 = step_size.coefficients(kind, s, sp.Rational)
+            per_start = s.T / step_size.start(kind, s, sp.Rational)
             slowest = sp.Max(slowest, sp.sqrt((noise + users) * per_start), sp.cbrt(c2 * per_start))
         return {"eta_g": eta_g, "eta_l": 1 / (s.K * eta_g * slowest)}
 
     return build
 
 
-def _round(kind: str) -> tuple[Check, ...]:
-    """One round, by algebra for all M, lM and K and by worst cases for few."""
-    return (
-        Check("algebra", "one round for all users, cohorts and steps", one_round.proof(kind)),
-        *one_round.checks(kind),
-    )
-
-
-_SHORT = "four users, a step below the limit"
-_NAMES = ("256 users, long", "300 users, noise dominates", "half of the records")
-
-
-def _fedavg(
-    instance: Mapping[str, Any], statement: Statement, step: Callable[[Mapping[str, float]], float]
-) -> Experiment:
-    """The run with B = 1, G from the users' gradients and this step size."""
-    found = runs.experiment(instance)
-    more = {"G": runs.dissimilarity(found.problem), "B": 1.0, "mu": instance["problem"]["parameters"].get("ridge", 0.0)}
-    eta_l = step({**found.values, **more}) / (found.values["K"] * found.values["eta_g"])
-    fedavg = runs.as_fedavg(found, eta_l)
-    fedavg = replace(fedavg, values={**fedavg.values, **more, "eta_l": eta_l})
-    return runs.claimed(runs.chosen_values(fedavg, statement), instance)
-
-
-def _plain(kind: str) -> tuple[Check, ...]:
-    """Means over x^0, ..., x^{T-1}; the last run's users differ, and half of them take part."""
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return _fedavg(instance, statement, lambda v: step_size.step(kind, v))
-
-    chosen = {name: runs.RUNS[name] for name in _NAMES}
-    chosen[_SHORT] = runs.run_of(runs.points_of(4), 4, 1, 2400, 0.2)
-    chosen["four of eight users"] = runs.run_of(runs.points_of(8, spread=0.5), 4, 2, 1500, 0.001)
-    return checks("monte-carlo", build, chosen) + runs.outside(
-        build, chosen["four of eight users"], "nu", "G", "l", "T", "D0" if kind == "convex" else "F0"
-    )
-
-
-def _weighted() -> tuple[Check, ...]:
-    """The mean of x^0, ..., x^{T-1} with weights (1 - mu eta~/2)^{-t}, after the last round."""
+def _run(step: Callable[[Mapping[str, float]], float], weighted: bool = False) -> Runs:
+    """Runs with B = 1, G from the users' gradients and this step size: means over x^0, ..., x^{T-1}; weighted: one mean
+    of them with weights (1 - mu eta~/2)^{-t}, after the last round."""
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         from dpfl_theory.simulation.average import WeightedAverage
 
-        found = _fedavg(instance, statement, step_size.strong_step)
-        v, known = found.values, found.algorithm
-        ratio = 1 - v["mu"] * v["K"] * v["eta_g"] * v["eta_l"] / 2
-        return replace(found, algorithm=WeightedAverage(known, ratio, with_start=True), rounds=found.rounds - 1)
+        found = runs.experiment(instance)
+        mu = instance["problem"]["parameters"].get("ridge", 0.0)
+        v = {**found.values, "G": runs.dissimilarity(found.problem), "B": 1.0, "mu": mu}
+        v["eta_l"] = step(v) / (v["K"] * v["eta_g"])
+        fedavg = runs.claimed(
+            runs.chosen_values(replace(runs.as_fedavg(found, v["eta_l"]), values=v), statement), instance
+        )
+        if not weighted:
+            return fedavg
+        known = fedavg.values
+        ratio = 1 - known["mu"] * known["K"] * known["eta_g"] * known["eta_l"] / 2
+        average = WeightedAverage(fedavg.algorithm, ratio, with_start=True)
+        return replace(fedavg, algorithm=average, rounds=fedavg.rounds - 1)
 
-    def run(clients: int, size: int, K: int, T: int, sigma: float, spread: float = 0.3, **more: Any) -> dict[str, Any]:
-        return runs.run_of(runs.points_of(clients, spread=spread, ridge=1.0), size, K, T, sigma, clip=10.0, **more)
-
-    chosen = {
-        "256 users, with a ridge": run(256, 256, 1, 300, 1e-5, replicates=16),
-        "300 users, noise dominates": run(300, 300, 10, 64, 0.5, 0.0, distance=0.05, replicates=24),
-        "four users, with a ridge": run(4, 4, 2, 600, 0.001),
-        "two of four users, with a ridge": run(4, 2, 1, 1000, 0.001),
-        _SHORT: run(4, 4, 2, 2000, 0.05),
-    }
-    edges = runs.outside(build, chosen["four users, with a ridge"], "nu", "mu", "G", "l")
-    return checks("monte-carlo", build, chosen) + edges
+    return Runs(TABLE, build)
 
 
-STRONGLY_CONVEX: Statement = Statement(
-    id="noble2022.theoremC.2.strongly-convex.repaired",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
-    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
-    sides=_strongly_convex,
-    prescription=_prescription("strongly convex"),
-    checks=(
-        Check("algebra", "the step size", step_size.logarithm(ratio)),
-        *_round("strongly convex"),
-        *moments.checks("strongly convex"),
-        *_weighted(),
-    ),
-    uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
-)
+def _plain(kind: str) -> Callable[[Statement], Iterator[Check]]:
+    step = functools.partial(step_size.step, kind)
+    return _run(step)("users", near="four of eight users", without=runs.NO_RECORDS)
+
 
 CONVEX: Statement = Statement(
     id="noble2022.theoremC.2.convex.repaired",
@@ -177,32 +128,51 @@ CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
-    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, runs.APART),
+    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
     sides=_convex,
     prescription=_prescription("convex"),
-    checks=(
-        Check("algebra", "the step size", step_size.three_cases("convex")),
-        *_round("convex"),
-        *moments.checks("convex"),
-        *_plain("convex"),
+    checks=battery(
+        step_size.three_cases("convex"),
+        one_round.checks("convex"),
+        moments.checks("convex"),
+        _plain("convex"),
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
 
-NON_CONVEX: Statement = Statement(
+STRONGLY_CONVEX: Statement = replace(
+    CONVEX,
+    id="noble2022.theoremC.2.strongly-convex.repaired",
+    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
+    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
+    sides=_strongly_convex,
+    prescription=_prescription("strongly convex"),
+    checks=battery(
+        step_size.logarithm(ratio),
+        one_round.checks("strongly convex"),
+        moments.checks("strongly convex"),
+        _run(step_size.strong_step, weighted=True)(
+            "ridge-users", near="four users, with a ridge", without=runs.NO_RECORDS
+        ),
+    ),
+)
+
+NON_CONVEX: Statement = replace(
+    CONVEX,
     id="noble2022.theoremC.2.non-convex.repaired",
-    kind="theorem",
     source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
-    hypotheses=(*_BASE, noble.ROUNDS, runs.AWAY),
+    hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
     sides=_non_convex,
     prescription=_prescription("non-convex"),
-    checks=(
-        Check("algebra", "the step size", step_size.three_cases("non-convex")),
-        *_round("non-convex"),
-        *moments.checks("non-convex"),
-        *_plain("non-convex"),
+    checks=battery(
+        step_size.three_cases("non-convex"),
+        one_round.checks("non-convex"),
+        moments.checks("non-convex"),
+        _plain("non-convex"),
     ),
     uses=("noble2022.lemmaC.1",),
 )

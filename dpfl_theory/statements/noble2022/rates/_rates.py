@@ -18,7 +18,7 @@ from dpfl_theory.core import Check, Experiment, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022.scaffold._private_runs import experiment
 
 SEED = 2022

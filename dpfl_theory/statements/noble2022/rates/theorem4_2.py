@@ -31,7 +31,7 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _explicit_runs as runs
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
 from dpfl_theory.statements.noble2022.privacy._formulas import logarithms

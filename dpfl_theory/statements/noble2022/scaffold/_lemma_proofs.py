@@ -30,25 +30,43 @@ present ones (z_i = y_i^{k-1} - x); Delta = x^t - x. With (1/M) sum_{absent} a_i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from typing import Any
 
-from dpfl_theory.core import Outcome, Statement, Symbols
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Outcome, Sides, Symbols
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors
 
-__all__ = ["drift", "lag", "move"]
+_NAME = "for all users, cohorts and steps"
 
 
-def _stated(statement: Statement, left: str) -> tuple[Symbols, dict[str, Any]]:
-    """The symbols, and the right side's coefficients over the left side's, the noise under ``noise``."""
-    s, right = symbols_of(statement), sp.expand(total(statement))
-    factor = sp.expand(total(statement, "lhs")).coeff(s[left])
+def by_lemma_c2(sharp: Callable[[Symbols], Sides]) -> Check:
+    """The printed right side less that of the sharpened sides is made of nonnegative terms. There ||grad F||^2 = 2 nu
+    gap (its largest value by Lemma C.2), and eta_g is written as 1 + a, a >= 0, where the lemma asks for eta_g >= 1."""
+
+    @algebra("from the sharpened form")
+    def step(s: Formula) -> Proof:
+        named = {name: symbol for name, symbol in s.items() if name != "gap"} | {"slope": 2 * s.nu * s.gap}
+        larger = rest = sp.expand(s.rhs - sum(sharp(Symbols(named, s.statement.id)).rhs.values()))
+        if "eta_g" in s:
+            more = sp.Symbol("a", nonnegative=True)
+            larger = sp.expand(sp.expand(rest * s.eta_g**2).subs(s.eta_g, 1 + more))
+        fine = all(term.is_nonnegative for term in (larger.args if larger.is_Add else (larger,)))
+        return Outcome(
+            True if fine else None, f"the amount that the printed form allows more, with Lemma C.2: {sp.simplify(rest)}"
+        )
+
+    return step
+
+
+def _stated(s: Formula, left: str) -> dict[str, Any]:
+    """The right side's coefficients over the left side's, the noise under ``noise``."""
+    right, factor = sp.expand(s.rhs), sp.expand(s.lhs).coeff(s[left])
     moments = [name for name in ("drift", "lag", "slope") if name in s and name != left]
     found: dict[str, Any] = {name: right.coeff(s[name]) / factor for name in moments}
-    return s, {**found, "noise": right.subs({s[name]: 0 for name in moments}) / factor}
+    return {**found, "noise": right.subs({s[name]: 0 for name in moments}) / factor}
 
 
 def _young(first: Any, second: Any) -> tuple[Any, Any]:
@@ -70,19 +88,20 @@ def _cohort() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra(_NAME)
+def move(s: Formula) -> Proof:
     """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
-    s, stated = _stated(statement, "move")
+    stated = _stated(s, "move")
     D, X = sp.symbols("D X", real=True)
     identities = (
         errors()
         | _cohort()
         | {"||D + X||^2 against 4 and 4/3": (4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2, (3 * D - X) ** 2 / 3)}
     )
-    square, third = s["eta"] ** 2, sp.Rational(4, 3)
+    square, third = s.eta**2, sp.Rational(4, 3)
     proved = {
-        "drift": (4 * s["nu"] ** 2, s["nu"] ** 2 * square),
-        "lag": (2 * third * s["nu"] ** 2, s["nu"] ** 2 * square),
+        "drift": (4 * s.nu**2, s.nu**2 * square),
+        "lag": (2 * third * s.nu**2, s.nu**2 * square),
         "slope": (third, square),
         "noise": (3 * third * noble.averaged(s), square * noble.averaged(s)),
     }
@@ -90,10 +109,11 @@ def move(statement: Statement, _: Mapping[str, Any]) -> Outcome:
     return decided(identities, slacks, (sp.Symbol("theta"),))
 
 
-def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra(_NAME)
+def drift(s: Formula) -> Proof:
     """Lemma C.6 without convexity, for eta~ nu = theta/24, h = 1/eta_g^2, u = 1/K and q <= 1/24; mean ||b||^2 <= 2F +
     2V/K."""
-    s, stated = _stated(statement, "drift")
+    stated = _stated(s, "drift")
     theta, u, h, k, K, q, a, A = sp.symbols("theta u h k K q a A", positive=True)
     G, g, P, M, e = sp.symbols("G g P M e", positive=True)
     squares = sp.summation(k**2, (k, 1, K)) / K
@@ -108,25 +128,26 @@ def drift(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         ),
         "||w + e||^2 against 2 and 2": (2 * a**2 + 2 * e**2 - (a + e) ** 2, (a - e) ** 2),
     }
-    eta, nu, eta_g = s["eta"], s["nu"], s["eta_g"]
+    eta, nu, eta_g = s.eta, s.nu, s.eta_g
     growth = sp.Rational(24, 23) ** 2
-    per_step = growth * eta**2 / (s["K"] ** 2 * eta_g**2)  # eta_l^2 (24/23)^2
-    start = per_step * squares.subs(K, s["K"])
+    per_step = growth * eta**2 / (s.K**2 * eta_g**2)  # eta_l^2 (24/23)^2
+    start = per_step * squares.subs(K, s.K)
     V = noble.variance(s)
     proved = {
         "lag": (2 * nu**2 * start, nu * eta / eta_g**2),
         "slope": (start, 1 / (nu**2 * eta_g**2)),
-        "noise": (2 * V / s["K"] * start + V * per_step * singles.subs(K, s["K"]), eta * V / (nu * s["K"] * eta_g**2)),
+        "noise": (2 * V / s.K * start + V * per_step * singles.subs(K, s.K), eta * V / (nu * s.K * eta_g**2)),
     }
-    at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s["K"]: 1 / u}
+    at = {eta: theta / (24 * nu), eta_g: 1 / sp.sqrt(h), s.K: 1 / u}
     slacks = {name: sp.simplify(((stated[name] - value) / unit).subs(at)) for name, (value, unit) in proved.items()}
     return decided(identities, slacks, (theta, u, h))
 
 
-def lag(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra(_NAME)
+def lag(s: Formula) -> Proof:
     """Lemma C.5 without convexity, for eta~ nu = theta l^alpha/24, with l^alpha, m = l^(2 - 2 alpha) and L = l^(2 alpha
     - 1) in [0, 1], so that l = m L and (eta~ nu)^2 = theta^2 l L/576."""
-    s, stated = _stated(statement, "lag_after")
+    stated = _stated(s, "lag_after")
     theta, m, L, root = sp.symbols("theta m L r", positive=True)
     share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
     identities = (
@@ -154,10 +175,10 @@ def lag(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         "noise": length * short / 4 + 4 * moved,
     }
     unit = {"lag": length, "slope": L, "drift": L, "noise": length}
-    scale = {"slope": s["nu"] ** 2, "noise": s["nu"] ** 2 / noble.averaged(s)}
+    scale = {"slope": s.nu**2, "noise": s.nu**2 / noble.averaged(s)}
     slacks = {}
     for name, value in proved.items():
         found = sp.simplify(stated[name] * scale.get(name, 1))
-        found = sp.powsimp(found.subs(s["l"] ** (2 * s["alpha"] - 1), L)).subs(s["l"], length)
+        found = sp.powsimp(found.subs(s.l ** (2 * s.alpha - 1), L)).subs(s.l, length)
         slacks[name] = sp.simplify((found - value) / unit[name])
     return decided(identities, slacks, (theta, m, L, root))

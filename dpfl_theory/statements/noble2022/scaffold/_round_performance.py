@@ -9,7 +9,7 @@ Algorithm 1 may not need.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -19,8 +19,7 @@ from dpfl_theory.core import checks as checks_of
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-
-__all__ = ["checks", "earlier_rounds", "lag", "mean_square", "one_round", "sizes"]
+from dpfl_theory.statements.noble2022._moments import mean_square
 
 
 def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -33,12 +32,10 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression
 
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
-    share, eta_g, mu = (
-        size / M,
-        float(Fraction(str(instance.get("eta_g", 1)))),
-        float(Fraction(str(instance.get("mu", 0)))),
-    )
-    step = float(Fraction(str(instance["step"]))) * share ** float(Fraction(str(instance["power"]))) / 24
+    given = {"eta_g": 1, "mu": 0, **instance}
+    eta_g, mu, step, power = (float(Fraction(str(given[name]))) for name in ("eta_g", "mu", "step", "power"))
+    share = size / M
+    step = step * share**power / 24
     if mu:
         step = min(step, share / (54 * mu))
     eta = step / (K * eta_g)
@@ -95,11 +92,6 @@ def lag(world: World, after: RoundResult, lagged: Sequence[Sequence[Vector]]) ->
     """F_t: how far the points of the users' last local steps are from x^t, K of each."""
     heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
     return mean_square(world, heard, after.x)
-
-
-def mean_square(world: World, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
-    """The mean of ||y - x||^2 over all points of the paths."""
-    return average([world.square(y - x) for path in paths for y in path])
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:

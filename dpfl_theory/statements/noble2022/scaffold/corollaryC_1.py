@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, battery, checks
 from dpfl_theory.core.check_inputs import Case, Values
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.scaffold import _control_spread as spread
-from dpfl_theory.statements.noble2022.scaffold import _displays as displays
-from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
-from dpfl_theory.statements.noble2022.scaffold import _user_performance as user
+from dpfl_theory.statements.noble2022._runs import one_round
+from dpfl_theory.statements.noble2022.scaffold import _control_variates as spread
 from dpfl_theory.statements.symbolic import sides_at
 
-_SPREAD = Expected(
+_SPREAD = noble.expected(
     "spread",
-    (("scaffold-control-error", 1),),
-    (2, -2),
-    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
     "squared length of the cohort's mean of $c_i^t - E[c_i^t]$, given $C^t$ and $x^{t-1}$",
     "end",
+    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
 )
-
-
-def _sides(s: Symbols) -> Sides:
-    return Sides({"spread": s.spread}, {"variance": noble.averaged(s)})
-
-
 _DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
 _STEP = "step of the proof: a gradient step is nonexpansive; that errors then add up as stated remains"
 _CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
@@ -47,8 +37,7 @@ def _records(users: list[Any], part: str, K: int, step: str, drawn: int = 1, noi
     return {"users": users, "part": part, "K": K, "eta_l nu": step, **rest}
 
 
-def _enumerations(part: str) -> tuple[Check, ...]:
-    what = {"first": "first display", "second": "second display", "third": "third display given the cohort"}[part]
+def _enumerations(part: str, what: str) -> tuple[Check, ...]:
     found = {
         "two Huber users": _records(_HUBER, part, 2, "2"),
         "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
@@ -57,58 +46,43 @@ def _enumerations(part: str) -> tuple[Check, ...]:
     return checks("exact", spread.over_records, {f"{what}, every outcome, {name}": i for name, i in found.items()})
 
 
-def _everywhere(build: Callable[[Statement, Mapping[str, Any]], list[Values]]) -> Callable[..., list[Case]]:
+def _everywhere(
+    build: Callable[[Statement, Mapping[str, Any]], Iterator[Values]], name: str, instance: Mapping[str, Any]
+) -> Check:
     """Both sides of the statement whether the hypotheses of its second and third display are met or not."""
 
-    def cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-        return [Case(v.evidence_instance, *sides_at(statement, v.symbol_values)) for v in build(statement, instance)]
+    def cases(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
+        for v in build(statement, instance):
+            yield Case(v.evidence_instance, *sides_at(statement, v.symbol_values))
 
-    return cases
-
-
-def _longest(values: Mapping[str, float]) -> float:
-    """eta~ nu, so that eta_l nu = 2/(K eta_g) or less."""
-    return 2.0
+    return Check("exact", f"first display, {name}", cases, instance, part=_DISPLAY)
 
 
-def _far(values: Mapping[str, float]) -> float:
-    """eta~ nu, so that eta_l nu = 8."""
-    return 8.0 * values["K"] * values["eta_g"]
+def _worst(kind: str, K: int, step: str, expected: str = "holds") -> Check:
+    instance = {"class": kind, "K": K, "eta_l nu": step}
+    return Check("worst-case", f"{kind}, K = {K}, eta_l nu = {step}", spread.performance, instance, expected)
 
 
-_RUNS = {name: i for name, i in runs.RUNS.items() if i["problem"]["family"] == "quadratic"}
-_LONG = {"noise alone, two of four users": _RUNS["noise alone, two of four users"]}
-_FIRST = (
-    Check("algebra", "first display, all steps and users", displays.first_display),
+def _refuted(name: str, build: Callable[..., Values], **instance: Any) -> Check:
+    return Check("exact", name, build, instance, "violated")
+
+
+_HOLDS = (
+    spread.first_display,
     Check("exact", "first display, convex", spread.on_quadratics, {"part": "first", **_GRID}),
-    *checks(
-        "exact",
-        _everywhere(spread.on_quadratics),
-        {"first display, some users concave, long steps": {"part": "first", **_BENT}},
-        part=_DISPLAY,
-    ),
-    *_enumerations("first"),
-    *checks(
-        "exact",
-        _everywhere(spread.over_records),
-        {
-            "first display, every outcome, two users that are not convex": _records(_WAVES, "first", 2, "1"),
-            "first display, every outcome, two Huber users, long steps": _records(_HUBER, "first", 2, "5"),
-        },
-        part=_DISPLAY,
-    ),
+    _everywhere(spread.on_quadratics, "some users concave, long steps", {"part": "first", **_BENT}),
+    *_enumerations("first", "first display"),
+    _everywhere(spread.over_records, "every outcome, two users that are not convex", _records(_WAVES, "first", 2, "1")),
+    _everywhere(spread.over_records, "every outcome, two Huber users, long steps", _records(_HUBER, "first", 2, "5")),
     *checks(
         "worst-case",
         spread.errors_of_steps,
         {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)},
     ),
-)
-_HOLDS = (
-    *_FIRST,
-    Check("algebra", "second and third display, all steps and users", displays.other_displays),
+    spread.other_displays,
     *checks(
         "worst-case",
-        user.gradient_step,
+        spread.gradient_step,
         {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")},
         part=_STEP,
     ),
@@ -119,30 +93,16 @@ _HOLDS = (
         spread.on_quadratics,
         {"part": "third", **_GRID},
     ),
-    *_enumerations("second"),
-    *_enumerations("third"),
-    *checks(
-        "worst-case",
-        spread.performance,
-        {
-            f"convex, K = {K}, eta_l nu = {step}": {"class": "convex", "K": K, "eta_l nu": step}
-            for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))
-        },
-    ),
+    *_enumerations("second", "second display"),
+    *_enumerations("third", "third display given the cohort"),
+    *(_worst("convex", K, step) for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))),
 )
-
-
-_OUTSIDE = (
-    Check(
-        "exact",
-        "just outside eta_l <= 2/nu",
-        spread.on_quadratics,
-        {"part": "second", **_GRID, "eta_l nu": ["101/50"]},
-        "not-applicable",
-    ),
-    *runs.checks(_longest, runs=runs.OUTSIDE, label="second display", expected="not-applicable"),
+_BEYOND = {"part": "second", **_GRID, "eta_l nu": ["101/50"]}
+_LONGEST = one_round(lambda values: 2.0, "second display")
+"""eta~ nu = 2, so that eta_l nu = 2/(K eta_g) or less."""
+_FAR = replace(
+    one_round(lambda values: 8.0 * values["K"] * values["eta_g"], "second display, eta_l nu = 8"), edges=False
 )
-
 
 COROLLARY: Statement = Statement(
     id="noble2022.corollaryC.1",
@@ -151,53 +111,27 @@ COROLLARY: Statement = Statement(
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
-    sides=_sides,
-    checks=(
-        *_HOLDS,
-        *runs.checks(_longest, runs=runs.outside("l", "s"), label="second display", expected="not-applicable"),
-        *runs.checks(_far, runs=_LONG, label="second display, eta_l nu = 8", expected="violated"),
-        Check(
-            "exact",
+    sides=lambda s: Sides({"spread": s.spread}, {"variance": noble.averaged(s)}),
+    checks=battery(
+        _HOLDS,
+        _LONGEST(without={"just outside nu-smooth F_i": "neither side has nu"}),
+        _FAR(violated="alone"),
+        _refuted(
             "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu",
-            displays.past_errors,
-            {"M": 2, "eta_l nu": "2", "tau": "1/100"},
-            "violated",
+            spread.past_errors,
+            **{"M": 2, "eta_l nu": "2", "tau": "1/100"},
         ),
-        Check(
-            "exact",
+        _refuted(
             "second display, 1 - cos x from pi, two steps of 1/(48 nu)",
-            displays.pendulum,
-            {"eta_l nu": "1/48", "tau": "1/100"},
-            "violated",
+            spread.pendulum,
+            **{"eta_l nu": "1/48", "tau": "1/100"},
         ),
-        Check(
-            "exact",
-            "second display, Huber, two steps of 3/nu",
-            displays.long_steps,
-            {"eta_l nu": "3", "tau": "1/10"},
-            "violated",
+        _refuted("second display, Huber, two steps of 3/nu", spread.long_steps, **{"eta_l nu": "3", "tau": "1/10"}),
+        _refuted(
+            "third display, over the cohorts too", spread.between_cohorts, **{"eta_l nu": "1/48", "V": "1/1000000"}
         ),
-        Check(
-            "exact",
-            "third display, over the cohorts too",
-            displays.between_cohorts,
-            {"eta_l nu": "1/48", "V": "1/1000000"},
-            "violated",
-        ),
-        Check(
-            "worst-case",
-            "non-convex, K = 2, eta_l nu = 1/24",
-            spread.performance,
-            {"class": "non-convex", "K": 2, "eta_l nu": "1/24"},
-            "violated",
-        ),
-        Check(
-            "worst-case",
-            "convex, K = 2, eta_l nu = 3",
-            spread.performance,
-            {"class": "convex", "K": 2, "eta_l nu": "3"},
-            "violated",
-        ),
+        _worst("non-convex", 2, "1/24", "violated"),
+        _worst("convex", 2, "3", "violated"),
     ),
     smoke=("convex, K = 2, eta_l nu = 3",),
     expected="violated",
@@ -207,10 +141,13 @@ COROLLARY: Statement = Statement(
 REPAIRED: Statement = replace(
     COROLLARY,
     id="noble2022.corollaryC.1.repaired",
-    source=Source(noble.PAPER, "Corollary C.1, Appendix C.1"),
     symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
     hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis(lambda s: s.eta_l <= 2 / s.nu)),
-    checks=(*_HOLDS, *_OUTSIDE, *runs.checks(_longest, runs=_RUNS, label="second display")),
+    checks=battery(
+        _HOLDS,
+        Check("exact", "just outside eta_l <= 2/nu", spread.on_quadratics, _BEYOND, "not-applicable"),
+        _LONGEST("quadratic"),
+    ),
     smoke=(
         "second display, one of four users, lagging, little noise",
         "second display, noise alone, two of four users",

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols, checks
-from dpfl_theory.core.check_inputs import Experiment, Outcome, Values, WorstCase
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, battery, checks
+from dpfl_theory.core.check_inputs import Experiment, Values, WorstCase
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.statements import experiments
+from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 
-_SLOPE = Expected(
-    "slope", (("gradient-norm-squared", 1),), (2, -2), r"\mathbb{E}\|\nabla F(x)\|^2", "squared gradient of $F$"
-)
-_GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E}(F(x) - F^*)", "excess of $F$")
-_WHERE = "Lemma C.2, Appendix C.1"
+_SLOPE = noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2")
+_GAP = noble.expected("gap", "excess of $F$", latex=r"\mathbb{E}(F(x) - F^*)")
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -41,17 +38,15 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, "||grad F||^2 against F - F*")
 
 
-def quadratics(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """F_i(x) = a_i x^2/2 - b_i x: equality where all a_i = nu; some a_i may be negative as long as F has a minimum."""
-    found = []
     for curvatures, offsets in instance["users"]:
         a, b = ([Fraction(str(v)) for v in values] for values in (curvatures, offsets))
         nu, mean, star = max(abs(v) for v in a), sum(a, Fraction(0)) / len(a), sum(b, Fraction(0)) / sum(a, Fraction(0))
         for x in (Fraction(str(v)) for v in instance["x"]):
             at = {"curvatures": tuple(a), "offsets": tuple(b), "x": x}
             symbols = {"nu": nu, "slope": mean**2 * (x - star) ** 2, "gap": mean / 2 * (x - star) ** 2}
-            found.append(Values(symbols, at))
-    return found
+            yield Values(symbols, at)
 
 
 def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -62,7 +57,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation
     from dpfl_theory.simulation.observables import Reach
 
-    problem = make(instance["problem"]["family"], **instance["problem"]["parameters"])
+    problem = experiments.problem_of(instance)
     nu = problem.constants.L_max
     values = {"nu": nu * instance.get("claimed", 1.0)}
     run = Scaffold(eta_l=0.5 / nu, eta_g=1.0, K=2)
@@ -72,18 +67,15 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     )
 
 
-def descent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("from the descent of smooth functions")
+def descent(s: Formula) -> Proof:
     """F(x*) <= min over t of F(x) - t g^2 + nu t^2 g^2/2, g = ||grad F(x)||: this is what sides() asks for, and no
     less."""
-    s, t, g = symbols_of(statement), sp.Symbol("t"), sp.Symbol("g", positive=True)
+    t, g = sp.Symbol("t"), sp.Symbol("g", positive=True)
     fall = t * g**2 - s.nu * t**2 * g**2 / 2
     (best,) = sp.solve(sp.diff(fall, t), t)
-    right = total(statement).subs(s.gap, fall.subs(t, best))
-    return equal(right, g**2, "the right side at the least gap that smoothness allows against ||grad F||^2")
-
-
-def _sides(s: Symbols) -> Sides:
-    return Sides({"slope": s.slope}, {"gap": 2 * s.nu * s.gap})
+    right = s.rhs.subs(s.gap, fall.subs(t, best))
+    return right, g**2, "the right side at the least gap that smoothness allows against ||grad F||^2"
 
 
 _CONVEX_USERS = [
@@ -94,16 +86,8 @@ _CONVEX_USERS = [
 ]
 _OTHER_USERS = [[["2", "-1"], ["1", "1"]], [["1", "1", "-1"], ["0", "5", "2"]]]
 _POINTS = ["-2", "0", "1/3", "100"]
-_RUNS: dict[str, dict[str, Any]] = {
-    "heterogeneous quadratics": {
-        "problem": {
-            "family": "quadratic",
-            "parameters": {"clients": 4, "dimension": 3, "heterogeneity": 5.0, "seed": 1},
-        },
-        "noise": 3.0,
-    },
-    "Huber": {"problem": {"family": "huber", "parameters": {"clients": 4, "dimension": 3, "seed": 2}}, "noise": 0.5},
-}
+_HUBER: Instance = {"problem": problem("huber", clients=4, dimension=3, seed=2), "noise": 0.5}
+_SPREAD = problem("quadratic", clients=4, dimension=3, heterogeneity=5.0, seed=1)
 
 
 def _worst(kind: str) -> tuple[Check, ...]:
@@ -115,23 +99,18 @@ def _worst(kind: str) -> tuple[Check, ...]:
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.2",
     kind="lemma",
-    source=Source(noble.PAPER, _WHERE),
+    source=Source(noble.PAPER, "Lemma C.2, Appendix C.1"),
     symbols=noble.symbols("nu"),
     expectations=(_SLOPE, _GAP),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
-    sides=_sides,
-    checks=(
-        Check("algebra", "from the descent of smooth functions", descent),
-        *_worst("convex"),
+    sides=lambda s: Sides({"slope": s.slope}, {"gap": 2 * s.nu * s.gap}),
+    checks=battery(
+        descent,
+        _worst("convex"),
         Check("exact", "quadratics", quadratics, {"users": _CONVEX_USERS, "x": _POINTS}),
-        *checks("monte-carlo", experiment, _RUNS),
-        Check(
-            "monte-carlo",
-            "just outside nu-smooth F_i",
-            experiment,
-            {**_RUNS["Huber"], "claimed": 0.99},
-            "not-applicable",
-        ),
+        Check("monte-carlo", "heterogeneous quadratics", experiment, {"problem": _SPREAD, "noise": 3.0}),
+        Check("monte-carlo", "Huber", experiment, _HUBER),
+        Check("monte-carlo", "just outside nu-smooth F_i", experiment, {**_HUBER, "claimed": 0.99}, "not-applicable"),
     ),
     smoke=("quadratics", "heterogeneous quadratics"),
 )
@@ -139,11 +118,10 @@ LEMMA: Statement = Statement(
 SHARPENED: Statement = replace(
     LEMMA,
     id="noble2022.lemmaC.2.sharpened",
-    source=Source(noble.PAPER, _WHERE),
     hypotheses=(noble.SMOOTH_BY_CLASS, noble.MINIMISER),
-    checks=(
-        Check("algebra", "from the descent of smooth functions", descent),
-        *_worst("non-convex"),
+    checks=battery(
+        descent,
+        _worst("non-convex"),
         Check("exact", "quadratics, some of them concave", quadratics, {"users": _OTHER_USERS, "x": _POINTS}),
     ),
     expectations=(),

@@ -5,46 +5,40 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols, checks
-from dpfl_theory.core.check_inputs import Case, Outcome, Performance, Values, WorstCase
-from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, battery, checks
+from dpfl_theory.core.check_inputs import Case, Performance, Values, WorstCase
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.scaffold import _lemma_runs as runs
-from dpfl_theory.statements.noble2022.scaffold._round_instances import root
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.noble2022._runs import one_round
+from dpfl_theory.statements.noble2022.scaffold._rounds import root
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 
-_SUM = Expected(
+_SUM = noble.expected(
     "sum_squared",
-    (("scaffold-gradient-sum", 1),),
-    (2, -2),
-    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
     r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, \tilde H(y^{K-1})$",
     "end",
+    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
 )
-_MEANS = Expected(
+_MEANS = noble.expected(
     "means_squared",
-    (("scaffold-true-gradient-sum", 1),),
-    (2, -2),
-    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
     r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
     "end",
+    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
 )
 _PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, which has its own checks"
 _COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")
 _DEVIATION = Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A")
 
 
-def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> list[Case]:
+def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> Iterator[Case]:
     """E||sum A_i||^2 <= ||sum a_i||^2 + n^power sigma_A^2 for A_i = a_i + z_i over equally likely outcomes of z.
 
     ``equal``: all z_i are the same +-1 (equality); ``drawn``: dependent integer vectors, centred.
     """
     draw = random.Random(int(instance["seed"]))
-    cases = []
     for n, outcomes in product(instance["n"], instance["outcomes"]):
         means = [draw.randint(-3, 3) for _ in range(n)]
         same = [[Fraction(1 if w % 2 else -1)] * n for w in range(2)]
@@ -54,8 +48,7 @@ def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> li
             left = sum((sum(means) + sum(row)) ** 2 for row in table) / len(table)
             variance = max(sum(row[i] ** 2 for row in table) / len(table) for i in range(n))
             values = {"n": n, "outcomes": len(table), "vectors": name}
-            cases.append(Case(values, Fraction(left), sum(means) ** 2 + n**power * variance))
-    return cases
+            yield Case(values, Fraction(left), sum(means) ** 2 + n**power * variance)
 
 
 def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[tuple[Fraction, Fraction]], Fraction]]:
@@ -80,14 +73,12 @@ def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[t
         yield {"n": n, "means": family}, ends, Fraction(1)
 
 
-def part2(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def part2(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Second moments of the sums over all outcomes of fair signs."""
-    found = []
     for at, ends, variance in _trees(instance):
         left = sum((A**2 for A, _a in ends), Fraction(0)) / len(ends)
         means = sum((a**2 for _A, a in ends), Fraction(0)) / len(ends)
-        found.append(Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": root(variance)}, at))
-    return found
+        yield Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": root(variance)}, at)
 
 
 def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -132,33 +123,28 @@ def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float =
     return Performance(problem, left, a**2 + factor * n**2 * variance, f"part 1, n = {n}, factor {factor:g}")
 
 
-def _eta(values: Mapping[str, float]) -> float:
-    """eta~ nu; the lemma has no condition on it."""
-    return 1.0
-
-
-def _young(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("part 2, every n")
+def _young(s: Formula) -> Proof:
     """The right side less ||a + z||^2 is ||a - z||^2, with z the sum of the errors, E||z||^2 <= n sigma_A^2."""
-    s = symbols_of(statement)
     a, z = sp.symbols("a z", real=True)
-    named = {s.means_squared: a**2, s.sigma_A: sp.Abs(z) / sp.sqrt(s.n)}
-    right = total(statement).subs(named)
-    return equal(sp.expand(right - (a + z) ** 2), sp.expand((a - z) ** 2), "the slack against a square")
+    right = s.rhs.subs({s.means_squared: a**2, s.sigma_A: sp.Abs(z) / sp.sqrt(s.n)})
+    return sp.expand(right - (a + z) ** 2), sp.expand((a - z) ** 2), "the slack against a square"
 
 
-def _mean_of_squares(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _mean_of_squares(n: int) -> Check:
     """n sum z_i^2 - (sum z_i)^2 = sum over pairs of (z_i - z_j)^2, coordinate by coordinate: part 1."""
-    from itertools import combinations
 
-    n = int(instance["n"])
-    z = sp.symbols(f"z1:{n + 1}", real=True)
-    left = n * sum(v**2 for v in z) - sum(z) ** 2
-    right = sum((u - v) ** 2 for u, v in combinations(z, 2))
-    return equal(sp.expand(left), sp.expand(right), f"n = {n}: the slack of part 1 against squared differences")
+    @algebra(f"part 1, squared differences, n = {n}", part=_PART1, n=n)
+    def step(s: Formula, n: int) -> Proof:
+        z = sp.symbols(f"z1:{n + 1}", real=True)
+        left = n * sum(v**2 for v in z) - sum(z) ** 2
+        right = sum((u - v) ** 2 for u, v in combinations(z, 2))
+        return sp.expand(left), sp.expand(right), f"n = {n}: the slack of part 1 against squared differences"
+
+    return step
 
 
-def _sides(s: Symbols) -> Sides:
-    return Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2})
+_DEPENDENT = {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}
 
 
 LEMMA: Statement = Statement(
@@ -167,26 +153,15 @@ LEMMA: Statement = Statement(
     source=Source(noble.PAPER, "Lemma C.3, Appendix C.1"),
     symbols=(_COUNT, _DEVIATION),
     expectations=(_SUM, _MEANS),
-    sides=_sides,
-    checks=(
-        *checks(
-            "algebra",
-            _mean_of_squares,
-            {f"part 1, squared differences, n = {n}": {"n": n} for n in (2, 3, 4)},
-            part=_PART1,
-        ),
-        Check("algebra", "part 2, every n", _young),
-        Check(
-            "exact",
-            "part 1, dependent vectors",
-            part1_cases,
-            {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2},
-            part=_PART1,
-        ),
+    sides=lambda s: Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2}),
+    checks=battery(
+        map(_mean_of_squares, (2, 3, 4)),
+        _young,
+        Check("exact", "part 1, dependent vectors", part1_cases, _DEPENDENT, part=_PART1),
         Check("exact", "part 2, means that follow the errors", part2, {"n": [1, 2, 3, 6, 9], "seed": 3}),
-        *checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
-        *checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
-        *runs.checks(_eta, runs=runs.SUMS, label="part 2"),
+        checks("worst-case", part1_performance, {f"part 1, n = {n}": {"n": n} for n in (1, 2, 4)}, part=_PART1),
+        checks("worst-case", performance, {f"part 2, n = {n}": {"n": n} for n in (1, 2, 3)}),
+        one_round(lambda values: 1.0, "part 2")("sums"),
     ),
 )
 

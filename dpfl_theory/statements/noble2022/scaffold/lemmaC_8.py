@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values
-from dpfl_theory.core.formula import sides_of, symbols_of, total
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _explicit_runs as runs
-from dpfl_theory.statements.noble2022 import _first_step as first
+from dpfl_theory.statements.noble2022 import _no_constant as refuting
+from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._step_limit import rate, step_limit_symbolic, unless_quiet
-from dpfl_theory.statements.noble2022.scaffold import _strongly_convex as strong
+from dpfl_theory.statements.noble2022._step_size import proved, rate, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022.scaffold import _one_user as one_user
 from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
-from dpfl_theory.statements.symbolic import all_equal
-
-_WHERE = "Lemma C.8, Appendix C.3"
+from dpfl_theory.statements.relations import Formula, Proof, algebra
+from dpfl_theory.statements.symbolic import equal
 
 
 def _spread(s: Symbols) -> Any:
@@ -46,7 +44,7 @@ def strongly_convex(s: Symbols) -> Any:
     return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
 
 
-def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _too_short_a_step(s: Formula, strongly: bool) -> Proof:
     """eta_l = 1/(1000 nu T) lies in the printed range, and nothing moves.
 
     M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that gradients
@@ -55,8 +53,7 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
     whatever c >= 1 is.
     """
-    s, strongly = symbols_of(statement), bool(instance["strongly"])
-    right = strongly_convex(Symbols({**s, "mu": s.nu}, statement.id)) if strongly else total(statement)
+    right = strongly_convex(Symbols({**s, "mu": s.nu}, s.statement.id)) if strongly else s.rhs
     c, nu, D0 = s.c, s.nu, s.D0
     unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0, s.Sigma: nu * D0 / (100 * c)}
     T = 10**5 * (1 + sp.log(c)) if strongly else 100 * c
@@ -73,16 +70,14 @@ def _too_short_a_step(statement: Statement, instance: Mapping[str, Any]) -> Outc
     )
 
 
-def short_steps(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def short_steps(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The convex half of `_too_short_a_step` in fractions, with eta_g = 4/3 for a rational root: a lower limit of the
     left side, for several constants c."""
-    found = []
     for c in instance["c"]:
         T, Sigma, eta_g = 100 * int(c), Fraction(1, 100 * int(c)), Fraction(4, 3)
         values: dict[str, Any] = dict.fromkeys(("K", "M", "l", "s", "R", "nu", "D0"), 1) | {"varsigma": 0}
         values |= {"c": int(c), "T": T, "Sigma": Sigma, "eta_g": eta_g, "eta_l": Fraction(1, 1000 * T)}
-        found.append(Values({**values, "excess": (1 - eta_g / 1000) ** 2 / 2}, {"c": c, "T": T, "Sigma": Sigma}))
-    return found
+        yield Values({**values, "excess": (1 - eta_g / 1000) ** 2 / 2}, {"c": c, "T": T, "Sigma": Sigma})
 
 
 def _balance(s: Symbols) -> Any:
@@ -95,67 +90,71 @@ def best_step(values: Mapping[str, float]) -> float:
     return unless_quiet(_balance(symbols_of(REPAIRED)), values)
 
 
-def _repaired(s: Symbols) -> Sides:
-    return Sides(
-        runs.without_warm_round(s, "excess", "F0"),
-        {
-            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
-            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
-        },
-    )
-
-
-def _step(s: Symbols) -> Mapping[str, Any]:
-    """eta~ = min(l^(2/3)/(24 nu), D_0/sqrt(10 T W))."""
-    return {"eta": sp.Min(step_limit_symbolic(s), _balance(s))}
-
-
-def _two_cases(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("the step size, convex")
+def _two_cases(s: Formula) -> Proof:
     """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
 
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
-    s, ours = symbols_of(explicit.EXPLICIT), symbols_of(statement)
-    given, terms = total(explicit.EXPLICIT), sides_of(statement).rhs
-    named = {ours[name]: s[name] for name in ours if name in s}
-    noise, start, b = (expression.subs(named) for expression in (terms["noise"], terms["start"], _balance(ours)))
-    a = step_limit_symbolic(s)
-    second = 20 * b * noble.averaged(s) * _spread(s)
-    found = all_equal(
-        (sp.simplify(given.subs(s.eta, b) ** 2), sp.simplify(noise**2), "the square of f at its best step"),
-        (2 * s.D0**2 / (a * s.T), start, "f's first term at the longest step"),
-        (sp.simplify(second**2), sp.simplify(noise**2 / 4), "f's second term there"),
+    terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
+    best, second = s.like(explicit.EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * _spread(s)
+    return proved(
+        (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
+        (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
+        (sp.simplify(second**2), sp.simplify(terms["noise"] ** 2 / 4), "f's second term there"),
     )
-    return replace(found, true=found.true or None)
 
 
 _SECOND = (
     "It decides the second half, for strongly convex objectives, whose bound is in the text; the sides are those of "
     "the first half, which the other checks decide."
 )
+
+
+@algebra("the weights, strongly convex", part=_SECOND, T=[1, 2, 3, 5])
+def _weights(s: Formula, T: list[int]) -> Proof:
+    """With a = mu eta~/2 the weights (1 - a)^{-t}, t = 1..T, add up to ((1 - a)^{-T} - 1)/a, so that Lemma C.7 gives
+    the weighted mean of F(x^{t-1}) - F* at most 2 D^2/(eta~ S) + 20 eta~ W = mu D^2 (1 - a)^T/(1 - (1 - a)^T) + 20
+    eta~ W."""
+    a, mu, D, eta = sp.symbols("a mu D eta", positive=True)
+    steps = []
+    for count in T:
+        total = sum((1 - a) ** (-t) for t in range(1, count + 1))
+        claimed = (mu * D**2 * (1 - a) ** count / (1 - (1 - a) ** count)).subs(mu, 2 * a / eta)
+        steps.append((2 * D**2 / (eta * total), claimed, f"T = {count}"))
+    return proved(*steps)
+
+
+@algebra("the step size, strongly convex", part=_SECOND)
+def _logarithm(s: Formula) -> Proof:
+    """eta~ = min(eta_max, 2 L/(mu T)), L = ln max(e, mu^2 D^2 T/W), with a T >= 1 at both: (1 - a)^T <= e^{-aT} <=
+    1/e and 1/(1 - 1/e) < 1.6. The first choice gives 1.6 mu D^2 exp(-mu eta_max T/2), the second 1.6 mu D^2 e^{-L} <=
+    1.6 W/(mu T) or less; 20 eta~ W <= 40 L W/(mu T); together at most 42 L W/(mu T) + 1.6 mu D^2 exp(-mu eta_max
+    T/2)."""
+    mu, T, W, D = sp.symbols("mu T W D", positive=True)
+    start = mu * D**2 * sp.exp(-sp.log(mu**2 * D**2 * T / W))
+    first = equal(start, W / (mu * T), "the start's share at the shorter step")
+    enough = bool(1 / (1 - sp.exp(-1)) < sp.Rational(8, 5)) and sp.Rational(8, 5) + 40 <= 42
+    return Outcome(True if first.true and enough else None, f"{first.reason}; 1/(1 - 1/e) < 8/5 and 8/5 + 40 <= 42")
+
+
 _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
+_SHORT = "a step that is too short, convex"
 
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.8",
     kind="lemma",
-    source=Source(noble.PAPER, _WHERE),
+    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
     sides=_printed,
-    checks=(
-        Check("algebra", "a step that is too short, convex", _too_short_a_step, {"strongly": False}, "violated"),
-        Check(
-            "algebra",
-            "a step that is too short, strongly convex",
-            _too_short_a_step,
-            {"strongly": True},
-            "violated",
-            _SECOND,
-        ),
-        Check("exact", "a step that is too short, convex", short_steps, {"c": [1, 100, 10000]}, "violated"),
-        *first.checks("excess", "scaffold"),
+    checks=battery(
+        algebra(_SHORT, expected="violated", strongly=False)(_too_short_a_step),
+        algebra("a step that is too short, strongly convex", _SECOND, "violated", strongly=True)(_too_short_a_step),
+        Check("exact", _SHORT, short_steps, {"c": [1, 100, 10000]}, "violated"),
+        refuting.first_step("excess", "scaffold"),
     ),
     expected="violated",
     uses=("noble2022.lemmaC.7",),
@@ -164,18 +163,28 @@ LEMMA: Statement = Statement(
 REPAIRED: Statement = Statement(
     id="noble2022.lemmaC.8.repaired",
     kind="lemma",
-    source=Source(noble.PAPER, _WHERE),
+    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
-    hypotheses=(*_BASE, noble.ROUNDS, STEP, runs.APART),
-    sides=_repaired,
-    prescription=_step,
-    checks=(
-        Check("algebra", "the step size, convex", _two_cases),
-        Check("algebra", "the weights, strongly convex", strong.weights, {"T": [1, 2, 3, 5]}, part=_SECOND),
-        Check("algebra", "the step size, strongly convex", strong.logarithm, part=_SECOND),
-        *strong.one_user_checks("D_0 > 0"),
-        *runs.runs(best_step, beyond=("l", "T")),
+    hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),
+    sides=lambda s: Sides(
+        runs.without_warm_round(s, "excess", "F0"),
+        {
+            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
+            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
+    prescription=lambda s: {"eta": sp.Min(step_limit_symbolic(s), _balance(s))},
+    checks=battery(
+        _two_cases,
+        _weights,
+        _logarithm,
+        one_user.of_all_rounds("D_0 > 0"),
+        runs.runs(best_step)(
+            "long",
+            near="four users, a step below the limit",
+            without={**runs.NO_RECORDS, "just outside D_0 > 0": "one user has it"},
+        ),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )

@@ -1,0 +1,292 @@
+"""Runs of DP-SCAFFOLD-warm and DP-FedAvg on objectives whose gradients the threshold never clips.
+
+The warm start is one round by all users; the streamed mean over T + 1 rounds counts x^0 twice, which the left sides of
+Lemmas C.8 and C.9 correct, so that they are the mean over x^0, ..., x^{T-1}.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dpfl_theory.core import Experiment, Statement, Symbol
+from dpfl_theory.problems import make
+from dpfl_theory.statements import experiments
+from dpfl_theory.statements.instances import Runs
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022._instances import ROUND, TABLE
+from dpfl_theory.statements.noble2022._instances import points_of as points_of
+from dpfl_theory.statements.noble2022._instances import run_of as run_of
+from dpfl_theory.statements.noble2022._step_size import limit
+
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Array, Problem
+
+Step = Callable[[Mapping[str, float]], float]
+"""eta~ by the values of the symbols."""
+Known = Callable[[Mapping[str, float]], Mapping[str, float]]
+"""By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
+EXCESS = noble.expected(
+    "excess",
+    "mean excess over the warm round and the $T$ rounds",
+    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
+)
+SLOPE = noble.expected(
+    "slope",
+    "mean squared gradient over the warm round and the $T$ rounds",
+    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
+)
+NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
+"""A reason to leave out the runs just outside this hypothesis."""
+SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
+
+
+def without_warm_round(s: Mapping[str, Any], mean: str, start: str) -> dict[str, Any]:
+    """The mean over x^0, ..., x^{T-1}, from that over T + 1 rounds, the first of which stays at x^0."""
+    return {"rounds": (1 + 1 / s["T"]) * s[mean], "warm round": -s[start] / s["T"]}
+
+
+def points(
+    clients: int,
+    spread: float = 0.0,
+    records: int = 1,
+    record_spread: float = 0.0,
+    threshold: float = 1.5,
+    ridge: float = 0.0,
+) -> Problem:
+    """Huber losses of w - y on the line, nu = 1 + ridge: users at +spread and -spread in turn, their records at
+    +record_spread and -record_spread around them.
+
+    >>> points(2, spread=0.5).constants.G_record
+    1.5
+    """
+    import numpy as np
+
+    from dpfl_theory.problems.data import Dataset
+    from dpfl_theory.problems.linear_model import from_dataset
+
+    users = np.repeat(spread * (-1.0) ** np.arange(clients), records)
+    y = users + record_spread * (-1.0) ** np.tile(np.arange(records), clients)
+    own = list(np.arange(clients * records).reshape(clients, records))
+    found = Dataset("points", np.ones((len(y), 1)), y, 1)
+    return from_dataset(found, own, "huber", threshold=threshold, ridge=ridge, name="huber points")
+
+
+def _axes(clients: int, dimension: int) -> Problem:
+    """User i's Huber loss of coordinate i modulo the dimension."""
+    import numpy as np
+
+    return make(
+        "huber-planes", rows=np.eye(dimension)[np.arange(clients) % dimension].tolist(), thresholds=[1.5] * clients
+    )
+
+
+FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axes}
+
+
+def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
+    """A bound on varsigma: of `points` the records' spread, since Huber gradients move no further apart than their
+    records; elsewhere the root of a second moment."""
+    import numpy as np
+
+    if described["family"] == "points":
+        return float(described["parameters"].get("record_spread", 0.0))
+    single = int(np.diff(problem.data.offsets).max()) == 1  # type: ignore[attr-defined]
+    return 0.0 if single else problem.constants.G_record
+
+
+def dissimilarity(problem: Problem) -> float:
+    """G of Assumption 4 with B = 1: the largest root of the variance over the users of their gradients.
+
+    On the line these are piecewise linear. So their variance is convex between the points at which a loss turns linear,
+    and largest at one of them. Elsewhere the largest length of a gradient serves.
+    """
+    import numpy as np
+
+    data: Any = problem.data  # type: ignore[attr-defined]
+    if problem.d > 1 or data.loss != "huber":
+        return problem.constants.G_max
+    x, width = data.x[:, 0], data.threshold
+    turns = np.concatenate([(data.y - width) / x, (data.y + width) / x])
+    at = np.unique(np.concatenate([turns, [turns.min() - 1.0, turns.max() + 1.0]]))
+    gradients = np.array([[problem.client_gradient(i, np.array([w]))[0] for i in range(problem.n)] for w in at])
+    return float(gradients.std(axis=1).max())
+
+
+def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[str, float]]:
+    """The model before the run, and the values of the symbols that need no step size."""
+    import numpy as np
+
+    start = experiments.start_of(problem, instance, 7)
+    slope = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
+    size, distance, gap = int(instance["size"]), instance["distance"], problem.value(start) - problem.constants.f_star
+    return start, {
+        "nu": problem.constants.L_max,
+        "M": float(problem.n),
+        "l": size / problem.n,
+        "K": float(instance["K"]),
+        "eta_g": math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"]),
+        **{"D0": float(distance), "F0": max(gap, 0.0), "slope0": float(slope @ slope)},
+        **{"distance": distance**2, "gap": gap, "slope": float(slope @ slope)},
+    }
+
+
+def _by_records(problem: Problem, threshold: float, share: float, sigma: float) -> dict[str, float]:
+    """R, s and Sigma."""
+    import numpy as np
+
+    records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
+    drawn = share * records
+    return {"R": float(records), "s": share, "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * sigma / drawn}
+
+
+def _simulated(
+    run: Any, values: Mapping[str, float], instance: Mapping[str, Any], gradient: Any = None, **parts: Any
+) -> Any:
+    """The algorithm with a warm round by all users, at the step sizes of these values; parts: that are replaced."""
+    from dpfl_theory.algorithms.scaffold import all_users
+    from dpfl_theory.simulation import Cohort, FullGradient, Simulation
+
+    K, size = int(instance["K"]), int(instance["size"])
+    eta_g = values["eta_g"]
+    run = run.with_values(local_step=values["eta"] / (K * eta_g), global_step=eta_g, local_steps=K, warm_start=1)
+    cohort = Cohort("fixed", size) if size < values["M"] else Cohort()
+    return Simulation(run.replaced(warm_members=all_users, **parts), cohort, gradient or FullGradient())
+
+
+def experiment(instance: Mapping[str, Any], best: Step | None = None) -> Experiment:
+    """A run of DP-SCAFFOLD-warm. best: eta~ from the symbols' values, at most the limit; None for the instance's share
+    of the limit."""
+    from dpfl_theory.algorithms.record_level import DPScaffold
+    from dpfl_theory.simulation.observables import Reach
+
+    problem = experiments.problem_of(instance, FAMILIES)
+    start, values = _start(instance, problem)
+    threshold, T = min(problem.constants.G_record, instance.get("clip", math.inf)), int(instance["T"])
+    values |= _by_records(problem, threshold, float(instance["share"]), instance["sigma"])
+    values |= {"T": float(T), "varsigma": record_deviation(instance["problem"], problem)}
+    values["eta"] = instance["step"] * limit(values)
+    if best is not None:
+        values["eta"] = min(values["eta"], best(values))
+    run = DPScaffold(C=threshold, s=instance["share"], sigma_g=instance["sigma"])
+    algorithm = _simulated(run, values, instance)
+    reach = Reach.anywhere(problem)
+    return Experiment(problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=reach)
+
+
+def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:
+    """Runs of one round. Round 0 sets the control variates at points that lag behind x^{t-1}; the round that follows
+    starts from a given x^{t-1}, so that its distance, gap, slope and lag before are numbers.
+
+    limit: the largest eta~ nu; known: the known means of a run on all records.
+    """
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return chosen_values(round_experiment(instance, limit, known), statement)
+
+    return Runs(ROUND, build, label=f"{label}, ")
+
+
+def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = lambda _: {}) -> Experiment:
+    """A run of one round, with the values of all symbols."""
+    import numpy as np
+
+    from dpfl_theory.algorithms.record_level import DPScaffold
+    from dpfl_theory.algorithms.scaffold import Scaffold, lagging
+    from dpfl_theory.simulation import NoisyGradient
+    from dpfl_theory.simulation.observables import Reach
+
+    problem, noise, share = experiments.problem_of(instance), instance["noise"], instance["share"]
+    start, values = _start(instance, problem)
+    offsets = np.random.default_rng(7).standard_normal((1 + problem.n, problem.d))[1:]
+    offsets *= instance["lag"] / np.linalg.norm(offsets, axis=1, keepdims=True)
+    values |= {"mu": problem.constants.mu_min, "lag": instance["lag"] ** 2, "n": values["K"]}
+    values["alpha"] = float(instance.get("alpha", 2 / 3))
+    if instance["problem"]["family"] == "quadratic":
+        gradient, run, length = NoisyGradient(noise), Scaffold(), math.sqrt(problem.d) * noise
+        values |= {"R": 1.0, "s": 1.0, "varsigma": length, "Sigma": 1e-12}
+        if instance["private"]:
+            values |= {"varsigma": 0.0, "Sigma": math.sqrt(2) * length}
+    else:
+        C = problem.constants.G_record
+        gradient, run = None, DPScaffold(C=C, s=share, sigma_g=noise)
+        values |= _by_records(problem, C, share, noise)
+        values["varsigma"] = C if share < 1 else 0.0  # no more than a second moment
+    values["sigma_A"] = math.sqrt(values["varsigma"] ** 2 / (values["s"] * values["R"]) + values["Sigma"] ** 2)
+    values["eta"] = instance["step"] * limit(values) / values["nu"]
+    values["eta_l"] = values["eta"] / (int(instance["K"]) * values["eta_g"])
+    algorithm = _simulated(run, values, instance, gradient, warm_points=lagging(offsets.tolist()))
+    claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
+    return Experiment(
+        problem,
+        algorithm,
+        2,
+        start,
+        {**values, **claimed},
+        int(instance["replicates"]),
+        Reach.anywhere(problem),
+        known=known(values) if share == 1 else {},
+    )
+
+
+def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
+    """The run with DP-FedAvg in place of DP-SCAFFOLD-warm: its own step size, and no warm round."""
+    from dpfl_theory.algorithms.record_level import RecordLevelFedAvg
+    from dpfl_theory.simulation import Simulation
+
+    known: Any = found.algorithm
+    own = {name: getattr(known.run, name) for name in RecordLevelFedAvg.parameters}
+    run = RecordLevelFedAvg(**{**own, "local_step": eta_l})
+    return replace(found, algorithm=Simulation(run, known.cohort), rounds=found.rounds - 1)
+
+
+def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:
+    """The run with only the values of this statement's symbols, also those given in ``more``."""
+    names = {symbol.name for symbol in statement.symbols}
+    return replace(found, values={name: v for name, v in {**found.values, **more}.items() if name in names})
+
+
+def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
+    """The run with restated constants of the problem: ``constants`` of the instance has their factors."""
+    factors = instance.get("constants", {})
+    return replace(found, values={**found.values, **{name: found.values[name] * f for name, f in factors.items()}})
+
+
+def runs(best: Step | None = None) -> Runs:
+    """The runs at the longest steps, or at those of ``best`` where they are shorter."""
+    return Runs(
+        TABLE, lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
+    )
+
+
+def longest(values: Mapping[str, float], method: str = "scaffold") -> float:
+    """eta~ of Theorems C.1 and C.2 as printed, B = 1."""
+    return limit(values) if method == "scaffold" else 1 / (16 * values["nu"])
+
+
+def averaged(step: Step = lambda _: math.inf, method: str = "scaffold", edges: bool = True, **constants: float) -> Runs:
+    """Runs whose server shows the mean with weights (1 - mu eta~/2)^{-t}: of x^0, ..., x^{T-1} for DP-SCAFFOLD-warm,
+    whose first round stays at x^0, of x^1, ..., x^T for DP-FedAvg.
+
+    step: a shorter one than the longest; constants: more values of symbols.
+    """
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        from dpfl_theory.simulation.average import WeightedAverage
+
+        found = experiment(instance)
+        mu = instance["problem"]["parameters"].get("ridge", 0.0)
+        more = {"mu": mu, **constants}
+        if method == "fedavg":
+            more |= {"G": dissimilarity(found.problem), "B": 1.0}
+        v = {**found.values, **more}
+        eta = min(step(v), longest(v, method))
+        eta_l = eta / (v["K"] * v["eta_g"])
+        known: Any = found.algorithm
+        run = known.with_values(local_step=eta_l) if method == "scaffold" else as_fedavg(found, eta_l).algorithm
+        weighted = replace(found, algorithm=WeightedAverage(run, 1 - mu * eta / 2), rounds=int(v["T"]))
+        return claimed(chosen_values(weighted, statement, **more, eta_l=eta_l), instance)
+
+    return Runs(TABLE, build, edges=edges)
