@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
 from golden.parts import COMMANDS, PARTS, compute, differences, read, rounds
@@ -29,6 +31,17 @@ def test_what_is_recorded() -> None:
     assert len(read("validations")) > 100
     assert {*read("conform")} == {*rounds()}
     assert sum(name.startswith("correct") for name in rounds()) >= 16
+
+
+def test_the_table_of_faults_says_what_is_recorded() -> None:
+    """benchmarks/conform/CONFORM.md: each planted fault, the round that has it, and the names that it also gets."""
+    table = Path(__file__).parents[1] / "benchmarks" / "conform" / "CONFORM.md"
+    lines = table.read_text(encoding="utf-8").partition("| fault |")[2].splitlines()[2:]
+    cells = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)] for line in lines]
+    written = [(of, name, {name, *others.split("; ")} - {""}) for _, name, of, _, others, *_ in cells]
+    found = read("conform")
+    recorded = [(*name.split(" | ")[1:3], {*found[name]}) for name in rounds() if name.startswith("fault")]
+    assert written == recorded
 
 
 @pytest.mark.parametrize(
