@@ -2,9 +2,9 @@
 
     python -m dpfl_theory.runtime.durations reports/evidence
 
-reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/expected_durations.json`. Only the order
-and forecasts depend on these numbers, so those of one machine serve all. A check without a number counts as the mean of
-its method.
+reads the evidence of a whole `dpfl-theory reproduce` and writes `dpfl_theory/runtime/expected_durations.json`. Only the
+order and forecasts depend on these numbers, so those of one machine serve all. A check without a number counts as the
+mean of its method.
 """
 
 from __future__ import annotations
