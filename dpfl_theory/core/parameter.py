@@ -106,7 +106,8 @@ class Parameter:
         scale: the unit of its default and of its search range; None for absolute numbers.
         default: its usual value, as a multiple of the scale; None where a value must be given.
         search: the values that a search tries; None where it is not searched.
-        trials: two values for tests of a user's function: numbers, or functions of the parameters before it.
+        trials: two values for tests of a user's function: numbers, or functions of the parameters before it. A function
+            that does not take the parameter is compared at the first one.
         shared: whether all replicates of one run have the same value.
 
     >>> class Example:
