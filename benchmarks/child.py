@@ -33,7 +33,7 @@ def start(module: str, arguments: Sequence[str]) -> Any:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("letter", choices=list(names()))
+    parser.add_argument("symbol", choices=list(names()))
     parser.add_argument("--size", default="quick")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repetitions", type=int, default=5)

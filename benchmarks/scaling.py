@@ -71,7 +71,7 @@ def measure(symbol: str, replicates: int, clients: int, rounds: int) -> dict[str
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("letter", choices=list(GRIDS))
+    parser.add_argument("symbol", choices=list(GRIDS))
     for name in ("replicates", "clients", "rounds"):
         parser.add_argument(f"--{name}", type=int, required=True)
     given = parser.parse_args()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import c_record_clipping, fedavg, gpu, machine, scaffnew, scaling, table
+from benchmarks import c_record_clipping, child, fedavg, gpu, machine, scaffnew, scaling, table
 from benchmarks.a_appendix_f import SIZES, problem_of, stepwise
 from benchmarks.f_tiny import CENTRES, CURVATURES
 from benchmarks.harness import TOLERANCE, Case, Contestant, cases, error_of, has_jax, names, race
@@ -128,6 +129,23 @@ def test_rates_and_scaling_are_measured() -> None:
     assert found["peak"] >= found["before"] > 0.0
     text = table.scaling_of("a", "A title", {"replicates": [{"replicates": 2, "clients": 3, "rounds": 2, **found}]})
     assert "One thread, clients = 3, rounds = 2." in text
+
+
+@pytest.mark.parametrize(
+    ("module", "words"),
+    [
+        (child, "f --size tiny --repetitions 1 --target 0.001"),
+        (scaling, "a --replicates 2 --clients 3 --rounds 2"),
+    ],
+)
+def test_processes_of_benchmarks_print_their_results(
+    module: Any, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The mains that `make bench` starts, each in a process of its own."""
+    monkeypatch.setattr("sys.argv", [module.__name__, *words.split()])
+    monkeypatch.setattr(child, "settings", lambda threads: {})  # the environment of this process stays
+    module.main()
+    assert json.loads(capsys.readouterr().out)
 
 
 class Wrong(CpuEngine):

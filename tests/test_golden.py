@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import pytest
-from golden.parts import COMMANDS, PARTS, compute, differences, read
+from golden.parts import COMMANDS, PARTS, compute, differences, read, rounds
 
 TOLERANCE = 1e-6
 """Relative difference of numbers on another processor or with other versions of the numerical libraries.
@@ -27,7 +29,19 @@ def test_what_is_recorded() -> None:
     assert list(read("answers")) == sorted(commands)
     assert len(read("checks")) >= 3444
     assert len(read("validations")) > 100
-    assert sum(name.startswith("correct") for name in read("conform")) >= 16
+    assert {*read("conform")} == {*rounds()}
+    assert sum(name.startswith("correct") for name in rounds()) >= 16
+
+
+def test_the_table_of_faults_says_what_is_recorded() -> None:
+    """benchmarks/conform/CONFORM.md: each planted fault, the round that has it, and the names that it also gets."""
+    table = Path(__file__).parents[1] / "benchmarks" / "conform" / "CONFORM.md"
+    lines = table.read_text(encoding="utf-8").partition("| fault |")[2].splitlines()[2:]
+    cells = [[cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)] for line in lines]
+    written = [(of, name, {name, *others.split("; ")} - {""}) for _, name, of, _, others, *_ in cells]
+    found = read("conform")
+    recorded = [(*name.split(" | ")[1:3], {*found[name]}) for name in rounds() if name.startswith("fault")]
+    assert written == recorded
 
 
 @pytest.mark.parametrize(

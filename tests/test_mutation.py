@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.mutation.plant import plant
+from benchmarks.mutation.targets import NOT_YET, TARGETS
 
 SOURCE = '''
 """A module with everything that code is kept in."""
@@ -171,6 +172,18 @@ def test_an_equivalent_that_is_no_mutant_is_dead() -> None:
     assert dead([lives], every) == []
     moved, changed = ("g", *lives[1:]), ("f", "return x + 2", "return x - 2")
     assert dead([moved, lives, changed, other], every) == [moved, changed, other]
+
+
+def test_modules_and_tests_are_where_they_are_named() -> None:
+    """The runner passes over test files that are not there, and results of modules that moved would be lost."""
+    root = Path(__file__).parents[1]
+    assert [module for module in TARGETS if not (root / (module.replace(".", "/") + ".py")).exists()] == []
+    named = {test for tests in TARGETS.values() for test in tests}
+    assert [test for test in named if not (root / test.partition("::")[0]).exists()] == []
+    functions = [test.split("::") for test in named if "::" in test]
+    assert [test for file, test in functions if f"def {test}(" not in (root / file).read_text()] == []
+    recorded = json.loads((root / "benchmarks" / "mutation" / "results.json").read_text())
+    assert {*recorded} == {*TARGETS} - {*NOT_YET}
 
 
 def test_each_equivalent_changes_a_line_that_its_function_has() -> None:

@@ -53,7 +53,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _MECHANISMS + "record_level": _DESCRIBED,
     _MECHANISMS + "coin_messages": _DESCRIBED,
     _MECHANISMS + "error_feedback": _DESCRIBED,
-    _PRIVACY + "constants": ("tests/privacy/test_constants.py",),
+    "dpfl_theory.statements.noise_constants": ("tests/privacy/test_constants.py",),
     _PRIVACY + "tails": ("tests/privacy/test_tails.py", "tests/privacy/test_accounting.py"),
     _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
     _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_certified_limits.py"),

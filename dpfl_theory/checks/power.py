@@ -68,7 +68,7 @@ def fingerprint(statement: Statement) -> str:
         "" if sides is None else [[(name, str(term)) for name, term in side.items()] for side in (sides.lhs, sides.rhs)]
     )
     checks = [(c.method, c.name, c.expected, dict(c.instance)) for c in statement.checks]
-    checks.sort(key=lambda check: check[:2])
+    checks.sort(key=lambda check: json.dumps(check, sort_keys=True))
     text = json.dumps([statement.relation, formula, checks], sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 

@@ -93,7 +93,7 @@ class Scale:
     """The unit in which a hyper-parameter is measured on a problem.
 
     text: in words, for help texts and schemas. of: its value, from an algorithm whose earlier parameters are set, and
-    from the problem's scales (`dpfl_theory.core.algorithm.Scales`). by_problem: whether it depends on the problem.
+    from the problem's scales (`dpfl_theory.problems.scales.Scales`). by_problem: whether it depends on the problem.
 
     >>> Scale("1/L", lambda a, problem: 1.0 / problem.L).text
     '1/L'
@@ -135,7 +135,8 @@ class Parameter:
         scale: the unit of its default and of its search range; None for absolute numbers.
         default: its usual value, as a multiple of the scale; None where a value must be given.
         search: the values that a search tries; None where it is not searched.
-        trials: two values for tests of a user's function: numbers, or functions of the parameters before it.
+        trials: two values for tests of a user's function: numbers, or functions of the parameters before it. A function
+            that does not take the parameter is compared at the first one.
         shared: whether all replicates of one run have the same value.
 
     >>> class Example:

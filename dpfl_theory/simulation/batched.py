@@ -112,7 +112,7 @@ class Simulation(Algorithm):
 
     def _few(self, context: Context) -> bool:
         """Whether only the members of a cohort are run: where all clients at once would be slower."""
-        problem, run = context.problem, self.run
+        problem, run = context.problem, self._numbers[0]
         if self.cohort.scheme != "fixed" or self.cohort.divisor(problem.n) == problem.n:
             return False
         records = run.protects == "record" or isinstance(self.gradient, RecordGradient)

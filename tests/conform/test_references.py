@@ -8,10 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from short_forms import clip, fedavg, normalise, scaffold, two_sided
 
-from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
-from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
+from dpfl_theory.algorithms import get
 from dpfl_theory.conform.probes import Path, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.settings import settings, world
@@ -21,27 +19,13 @@ from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.simulation import Cohort, Simulation
 from dpfl_theory.simulation.base import Context
 
-ALGORITHMS: dict[str, Any] = {
-    "fedavg": lambda v: fedavg(v["eta"], v["E"], v["beta"], cohort=Cohort("poisson", v["r"])),
-    "dp-fedavg": lambda v: fedavg(
-        v["eta"], v["E"], v["beta"], clip(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
-    ),
-    "dp-normfedavg": lambda v: fedavg(
-        v["eta"], v["E"], v["beta"], normalise(v["C"]), Cohort("poisson", v["r"]), sigma=v["noise"] * v["sigma"]
-    ),
-    "fedavg-two-sided": lambda v: two_sided(v["eta_l"], v["eta_g"], v["Q"], cohort=Cohort("fixed", v["r"])),
-    "dp-fedavg-two-sided": lambda v: two_sided(
-        v["eta_l"], v["eta_g"], v["Q"], v["c"], v["noise"] * v["sigma"], Cohort("fixed", v["r"])
-    ),
-    "scaffold": lambda v: scaffold(v["eta_l"], v["eta_g"], v["K"], Cohort("fixed", v["r"])),
-    "scaffnew": lambda v: Simulation(ScaffNew(eta=v["eta"], p=v["p"])),
-    "dp-scaffnew": lambda v: Simulation(DPScaffNew(eta=v["eta"], p=v["p"], C=v["C"], sigma=v["noise"] * v["sigma"])),
-    "dp-clip21": lambda v: Simulation(Clip21(gamma=v["gamma"], tau=v["tau"], sigma=v["noise"] * v["sigma"])),
-    "dp-norm-ec": lambda v: Simulation(
-        NormEC(gamma=v["gamma"], alpha=v["alpha"], beta=v["beta"], sigma=v["noise"] * v["sigma"])
-    ),
-}
-"""Each reference's algorithm of the package, from the hyper-parameters."""
+NAMES = [name for name, reference in references().items() if reference.unit != "record"]
+
+
+def simulated(name: str, v: dict[str, Any], noise: float) -> Simulation:
+    """The package's algorithm with these hyper-parameters, its noise times a factor."""
+    cohort = Cohort() if v["scheme"] == "full" else Cohort(v["scheme"], v["r"])
+    return Simulation(get(name).from_symbols({**v, "sigma": noise * (v.get("sigma") or 0.0)}), cohort)
 
 
 def cases(name: str) -> list[dict[str, Any]]:
@@ -57,25 +41,21 @@ def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float
     members = [np.arange(a, b) for a, b in itertools.pairwise(sizes)]
     x, y = (np.concatenate([getattr(own, part) for own in on.records]) for part in ("x", "y"))
     problem = LinearModel(linear_data(x, y, members, "squared"))
-    algorithm, engine = ALGORITHMS[name]({**v, "noise": noise}), select("cpu")
+    algorithm, engine = simulated(name, v, noise), select("cpu")
     start = np.tile(on.start, (replicates, 1))
     context = Context(
         engine, problem, problem.kernels(engine), Replicates(5, 0, replicates), slice(0, replicates), start
     )
     state, path, who = algorithm.initial_state(context), [], []
     for k in range(rounds):
-        drawn = getattr(algorithm, "cohort", Cohort()).sample(context, k)
+        drawn = algorithm.cohort.sample(context, k)
         who.append(np.flatnonzero(np.asarray(drawn)[0]))
         state, _ = algorithm.round(context, state, k)
         path.append(np.array(algorithm.server(state)))
     return np.array(path), who, on
 
 
-def test_every_reference_has_an_algorithm() -> None:
-    assert set(ALGORITHMS) == {name for name, reference in references().items() if reference.unit != "record"}
-
-
-@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
     for v in cases(name):
         path, who, on = run(name, v, 8, 1, noise=0.0)
@@ -87,7 +67,7 @@ def test_paths_are_those_of_the_packages_algorithms(name: str) -> None:
         assert np.abs(found - w).max() <= 1e-10 * np.abs(w - on.start).max()
 
 
-@pytest.mark.parametrize("name", [name for name in ALGORITHMS if name.startswith("dp-")])
+@pytest.mark.parametrize("name", [name for name in NAMES if name.startswith("dp-")])
 def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
     """20 000 replicates of one round. Each of some 24 numbers errs with probability 1e-8."""
     v = cases(name)[0]

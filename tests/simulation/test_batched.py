@@ -18,6 +18,7 @@ from dpfl_theory.algorithms import get
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.core.algorithm import Algorithm
+from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.cpu import CpuEngine
@@ -213,6 +214,29 @@ def test_only_a_small_cohort_is_run(name: str, monkeypatch: pytest.MonkeyPatch) 
     assert close(simulate(Simulation(run, Cohort("fixed", 4)), problem, 5, 5 * REPLICATES, device="cpu").final, found)
 
 
+class Decayed(get("fedavg")):  # type: ignore[misc]
+    """FedAvg with weight decay in the local steps, which are plain without it."""
+
+    decay = Parameter("nu", "weight decay", "F/X^2", kind="nonnegative", default=0.0)
+
+    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
+        return self.gradient(o, i, y) + self.decay * y
+
+    def steps_are_plain(self) -> bool:
+        return bool(self.decay == 0.0)
+
+
+@pytest.mark.parametrize(("given", "few"), [({}, False), ({"nu": 0.0}, False), ({"nu": 0.1}, True)])
+def test_whether_steps_are_plain_is_told_by_defaults_too(given: dict[str, float], few: bool) -> None:
+    problem = make("logistic-synthetic", clients=40, dimension=20, records=40, ridge=0.1, seed=1)
+    assert Simulation(Decayed(**FEDAVG, **given), Cohort("fixed", 4))._few(context_of(problem, 100)) == few
+    decayed, plain = (
+        simulate(Simulation(run), PROBLEMS["quadratic"], 5, device="cpu").final
+        for run in (Decayed(**FEDAVG, **given), get("fedavg")(**FEDAVG))
+    )
+    assert close(decayed, plain) != few
+
+
 # Parts of the round that are replaced.
 
 
@@ -250,6 +274,7 @@ class _Client:
 def by_numpy(run: Algorithm, problem: Any, rounds: int, cohorts: Any = None, expected: float = 0.0) -> Any:
     """Rounds on NumPy arrays, client by client, as `conform` plays them."""
     clients, w, state = [_Client(problem, i) for i in range(problem.n)], np.ones(problem.d), None
+    run = run.with_defaults()
     for k in range(rounds):
         cohort = range(problem.n) if cohorts is None else cohorts[k]
         o = Operations(clients, cohort, None, expected or problem.n, problem.d, True)  # type: ignore[arg-type]
