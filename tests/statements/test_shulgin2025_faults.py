@@ -15,8 +15,8 @@ from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._clip21_runs import path
-from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, LARGE, NOISY
+from dpfl_theory.statements.shulgin2025._instances import TABLE
+from dpfl_theory.statements.shulgin2025._line import clip21_path
 from dpfl_theory.statements.shulgin2025.clip21 import INACTIVE_CLIPPING, inactive_runs
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
@@ -140,7 +140,7 @@ def test_inactive_clipping_needs_its_hypothesis() -> None:
     assert inactive_runs(INACTIVE_CLIPPING, outside) == []  # the hypothesis fails, so nothing is claimed
     (curvatures, centres), x = [[Fraction(t) for t in texts] for texts in clients[0]], Fraction(2)
     memories = [a * (x - c) for a, c in zip(curvatures, centres)]
-    steps = path(curvatures, centres, x, memories, Fraction(3), Fraction(2, 5), 8)
+    steps = clip21_path(curvatures, centres, x, memories, Fraction(3), Fraction(2, 5), 8)
     assert max(abs(e) for _, residuals, _ in steps for e in residuals) > 3
 
 
@@ -184,10 +184,10 @@ def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
 
 
 STILL = {
-    "corollary2": list(ACCURATE_PRIVATE),
-    "theorem2": [n for n in NOISY if n.startswith("16 clients")],
-    "eq12": [n for n in LARGE if "D = 1.0001 M" in n],
-    "eq12.repaired": list(CLOSER),
+    "corollary2": list(TABLE["accurate-private"]),
+    "theorem2": [n for n in TABLE["noisy"] if n.startswith("16 clients")],
+    "eq12": [n for n in TABLE["large"] if "D = 1.0001 M" in n],
+    "eq12.repaired": list(TABLE["closer"]),
 }
 
 

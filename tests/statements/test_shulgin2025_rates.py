@@ -18,9 +18,9 @@ from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain
 from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates
-from dpfl_theory.statements.shulgin2025._instances import FLAT
+from dpfl_theory.statements.shulgin2025 import _runs as experiments
+from dpfl_theory.statements.shulgin2025._instances import TABLE
 
 COROLLARY2 = get("shulgin2025.corollary2")
 LOG = math.log(1e5)
@@ -108,7 +108,7 @@ def test_memories_that_never_move_lose_the_rate() -> None:
 
 def test_the_order_is_attained_on_slopes_that_last() -> None:
     """min_k E||grad f(x^k)|| is t in every replicate, with noise: each exponent is exactly the claimed one."""
-    for name, instance in FLAT.items():
+    for name, instance in TABLE["flat"].items():
         e = experiments.flat(COROLLARY2, instance)
         v = e.values
         assert v["sigma"] > 0

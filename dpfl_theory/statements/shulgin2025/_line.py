@@ -1,4 +1,4 @@
-"""alpha-NormEC on the line in rational numbers: whole runs for the exact checks of shulgin2025's theorems.
+"""alpha-NormEC and Clip21 on the line in rational numbers: whole runs for the exact checks of shulgin2025's theorems.
 
 The clients are f_i = curvature_i (x - centre_i)^2/2. R = 1 is the unit of gradients, alpha and beta are squares of
 rational numbers, so that Theorem 1's bounds are rational, or roots of rational numbers.
@@ -7,13 +7,12 @@ rational numbers, so that Theorem 1's bounds are rational, or roots of rational 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpfl_theory.algorithms.error_feedback import NormEC
-from dpfl_theory.core import Check, Statement, Values, checks
+from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
+from dpfl_theory.core import Statement, Values
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
@@ -21,8 +20,7 @@ from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
 
 
-@dataclass(frozen=True)
-class LineRound:
+class LineRound(NamedTuple):
     """One round: |f'(x^k)|, the largest |f_i'(x^k) - v_i^k| and |f_i'(x^k) - v_i^{k+1}|, and v^{k+1}."""
 
     slope: Fraction
@@ -31,12 +29,20 @@ class LineRound:
     estimate: Fraction
 
 
-@dataclass(frozen=True)
-class LineRun:
+class LineRun(NamedTuple):
     """A run's rounds and the symbols of Theorem 1, except K."""
 
     symbols: Mapping[str, Fraction]
     rounds: Sequence[LineRound]
+
+    @property
+    def least(self) -> Fraction:
+        """min_k |f'(x^k)|."""
+        return min(one.slope for one in self.rounds)
+
+
+def _fractions(texts: Iterable[str]) -> list[Fraction]:
+    return [Fraction(text) for text in texts]
 
 
 def alpha_norm_ec(
@@ -74,7 +80,7 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
     limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
-        curvatures, centres = ([Fraction(t) for t in row] for row in texts)
+        curvatures, centres = map(_fractions, texts)
         n = len(curvatures)
         L, L_max = sum(curvatures, Fraction(0)) / n, max(curvatures)
         star = sum((a * c for a, c in zip(curvatures, centres)), Fraction(0)) / (n * L)
@@ -87,16 +93,8 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
                 raise ValueError(f"beta = {beta} is not below alpha + R = {alpha + 1}")
             gamma = Fraction(step) * beta / ((alpha + 1) * L_max)
             memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
-            symbols = {
-                "gap": L * (x - star) ** 2 / 2,
-                "gamma": gamma,
-                "R": Fraction(1),
-                "alpha": alpha,
-                "beta": beta,
-                "L": L,
-                "L_max": L_max,
-                "n": Fraction(n),
-            }
+            symbols = {"gap": L * (x - star) ** 2 / 2, "gamma": gamma, "R": Fraction(1), "alpha": alpha, "beta": beta}
+            symbols |= {"L": L, "L_max": L_max, "n": Fraction(n)}
             rounds = alpha_norm_ec(curvatures, centres, x, memories, alpha, beta, gamma, int(instance["rounds"]))
             yield LineRun(symbols, rounds)
 
@@ -154,19 +152,12 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
 
 
 def largest_residual(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the largest residual after an update of the
-    memories, for alpha and beta that are squares of fractions.
+    """A of `_symbols.largest_residual`, for alpha and beta that are squares of fractions.
 
     >>> str(largest_residual(Fraction(1), Fraction(1, 16), Fraction(1)))
     '9/16'
     """
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
-
-
-def largest_residual_symbolic(s: Mapping[str, Any]) -> Any:
-    """A of `largest_residual` in a statement's symbols."""
-    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
-    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
 
 def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -198,71 +189,39 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
     beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
     gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
-    symbols = {
-        "K": Fraction(0),
-        "L_max": L,
-        "D": R,
-        "c": gamma,
-        "n": Fraction(1),
-        "d": Fraction(1),
-        "sigma": Fraction(0),
-    }
-    symbols |= {
-        "gap": slope**2 / (2 * L),
-        "least": slope,
-        "E_least": slope,
-        "beta": beta,
-        "beta_0": beta,
-        "gamma": gamma,
-    }
+    symbols = {**dict.fromkeys(("K", "sigma"), Fraction(0)), **dict.fromkeys(("n", "d"), Fraction(1))}
+    symbols |= {"L_max": L, "D": R, "c": gamma, "gap": slope**2 / (2 * L), "least": slope, "E_least": slope}
+    symbols |= {"beta": beta, "beta_0": beta, "gamma": gamma}
     symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
     budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
     return Values({**symbols, **budget}, instance=instance)
 
 
-def edges(inside: Mapping[str, str], outside: Mapping[str, Mapping[str, str]]) -> tuple[Check, ...]:
-    """`one_round` just inside a statement's hypotheses, and just outside each of those that are named."""
-    found = {"one round, just inside the hypotheses": inside}
-    beyond = {f"just outside {words}": {**inside, **change} for words, change in outside.items()}
-    return checks("exact", one_round, {**found, **beyond}, dict.fromkeys(beyond, "not-applicable"))
+Step = tuple[Fraction, tuple[Fraction, ...], Fraction]
 
 
-INSIDE = {"L": "1", "slope": "1", "R": "1/100", "alpha": "1/100", "beta share": "99/100", "step": "1"}
-OUTSIDE = {
-    "L <= L_max": {"L_max": "99/100"},
-    "beta < alpha + R": {"beta share": "101/100"},
-    "gamma at its limit": {"step": "51/50"},
-    "K >= 0": {"K": "-1/50"},
-    "R as the largest residual": {"residual_0": "101/10000"},
-}
-"""Changes just outside Theorem 1's hypotheses, which other statements share in part."""
-NO_NOISE = {"messages without noise": {"sigma": "1/50"}}
-TWELVE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
-WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
-_BOTH = {
-    "L <= L_max": {"L_max": "99/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "D": "5151/5000"},
-    "gamma as prescribed": {"gamma": "99/100"},
-    **NO_NOISE,
-}
-BEYOND_TWELVE = {
-    **_BOTH,
-    "R as the largest residual": {"residual_0": "103/100"},
-    "beta < alpha + R": {"beta share": "101/100"},
-    "R = D/sqrt(K + 1)": {"D": "103/100"},
-}
-BEYOND_WEIGHTED = {
-    **_BOTH,
-    "L <= L_max": {"L_max": "99/100", "alpha": "19701/10000", "beta": "19701/10000", "R": "199/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "alpha": "200/101", "beta": "200/101", "R": "200/101"},
-    "R as the largest residual": {"residual_0": "101/50"},
-    "alpha as prescribed": {"alpha": "101/50"},
-    "beta as prescribed": {"beta": "101/50"},
-    "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
-}
-"""Changes just outside the hypotheses of (12), and of its repaired form."""
+def clip21_path(
+    curvatures: Sequence[Fraction],
+    centres: Sequence[Fraction],
+    x: Fraction,
+    memories: Sequence[Fraction],
+    tau: Fraction,
+    gamma: Fraction,
+    count: int,
+) -> list[Step]:
+    """(x^k, the residuals grad f_i(x^k) - v_i^k, v^{k+1}) for k = 0..count of Clip21, without server normalisation.
 
-RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
-"""With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
-SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
-OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}
+    >>> one = Fraction(1)
+    >>> clip21_path([one], [0 * one], 2 * one, [0 * one], one, one / 2, 1)[1]
+    (Fraction(3, 2), (Fraction(1, 2),), Fraction(3, 2))
+    """
+    world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
+    v_i = tuple(map(Vector, memories))
+    algorithm, found = Clip21(gamma=gamma, tau=tau, sigma=0), list[Step]()
+    now: Any = Vector(x), (average(v_i), v_i)
+    for _ in range(count + 1):
+        point, (_, v_i) = now
+        missing = tuple((world.gradient(i, point) - v).known for i, v in enumerate(v_i))
+        now = run_round(algorithm, world, *now).following
+        found.append((point.known, missing, now[1][0].known))
+    return found

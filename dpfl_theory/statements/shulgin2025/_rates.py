@@ -16,7 +16,7 @@ from typing import Any
 
 from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.shulgin2025 import _experiments as experiments
+from dpfl_theory.statements.shulgin2025 import _runs as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
 
 __all__ = ["REGIMES", "build_one", "fits", "fitted", "with_symbol", "without_noise"]

@@ -1,9 +1,15 @@
-"""Worst cases of one round of shulgin2025's algorithms over all smooth functions, convex or not.
+"""Worst cases of one round, or of many, of shulgin2025's algorithms over all smooth functions, convex or not.
 
 Norms are made linear by fixing them as multiples of one length: the step s = x^k - x^{k+1}, of length gamma with server
 normalisation, or a residual e. Where a side is monotone in a norm, the norm is only bounded, which enlarges the class.
 Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every point. Where a statement takes the
 estimate v as it is, only the server's step of the round is run.
+
+Many rounds: the estimates' errors are given, as the memories' update bounds them (Lemma 2), and their lengths, as a
+message of unknown length is not a linear form. The unit of a round is its step, gamma = ||s^k||. Equal steps would
+leave no interior for a counterexample. So their squares may differ by a hundredth, and each round has its own gamma in
+the sums. Instances are such that steps in any direction, or away from the estimate, would break the inequality: K + 1
+rounds must gain more than a gradient implies for f(x^0) - f_inf.
 
 For the operators by themselves, smoothed normalisation and clipping, one property at a time is checked, over all
 vectors. An operator enters as a vector h that is not known to be a multiple of g. It is only known to lie in a set that
@@ -14,11 +20,14 @@ to another multiple of g. Lengths are in units of ||g|| = r: kappa is 1/(alpha +
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
@@ -185,18 +194,100 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
-def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
-    """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
-    found = []
-    for axis in axes:
-        for kind in ("convex", "non-convex"):
-            words = ", ".join(f"{k} = {_words(v)}" for k, v in axis.items() if (k, v) != ("L", "1"))
-            found.append(Check("worst-case", f"{prefix}{kind}, {words}", build, {"class": kind, **axis}, expected))
-    return found
+Tie = Callable[[Any, Any, Any], Any]
+"""(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
+
+_SPREAD = 1 / 128
+"""The relative amount by which a squared step may be shorter than the first one."""
 
 
-def _words(value: Any) -> str:
-    return f"({', '.join(value)})" if isinstance(value, list) else str(value)
+def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
+    """||grad f - v||^2 <= error, v along the step: Algorithm 1."""
+    return (gradient - estimate) ** 2 <= error
+
+
+def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
+    """The function, its value at x^0, and the sum of the squared steps."""
+    from PEPit import Point
+
+    f = Objective(instance, number(instance, "L"))
+    world = FunctionClass(f.problem, [f.function])
+    x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
+    for text in instance["estimates"]:
+        g, value = f.gradient_and_value(x)
+        s = Point()
+        square = s**2
+        if first is None:
+            first, before = square, value
+        else:
+            f.problem.add_constraint(square <= first)
+            f.problem.add_constraint((1 - _SPREAD) * first <= square)
+        f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
+        length = number({"v": text}, "v") * f.L
+        estimate = Vector(length * s)
+        world.set_length(estimate, length)  # in units of gamma = ||s||
+        tied = tie(g, estimate.known, error**2 * f.L**2 * square)
+        if tied is not None:
+            f.problem.add_constraint(tied)
+        x, total = stepped(world, x, estimate), total + square
+    f.gradient_and_value(x)
+    return f, before, total
+
+
+def _symbols(instance: Mapping[str, Any], slope: float) -> dict[str, Any]:
+    """The symbols in a unit in which gamma is `GAMMA`; alpha and beta are such that the step is allowed for R > L
+    gamma."""
+    L, count = number(instance, "L"), len(instance["estimates"])
+    root, R = sp.sqrt(count), Fraction(number(instance, "error") * L * GAMMA)
+    beta = (100 * R + R) * Fraction(999, 1000)
+    symbols = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": L, "L_max": L, "R": R}
+    return {**symbols, "D": sp.sympify(R) * root, "alpha": 100 * R, "beta": beta, "least": slope * L * GAMMA}
+
+
+def _case(f: Objective, previous: Any, total: Any, symbols: Mapping[str, Any], label: str, **more: Any) -> WorstCase:
+    """The values with the mean of the squared steps for gamma^2."""
+    unit = total / ((symbols["K"] + 1) * GAMMA**2)
+    return WorstCase(f.problem, {**symbols, "gap": previous}, label, unit=unit, **more)
+
+
+def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
+
+    instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
+    ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
+    """
+    slope, error = number(instance, "gradient"), number(instance, "error")
+    f, before, total = _run(instance, slope, error, tie)
+    what = f"{len(instance['estimates'])} rounds, the gradients on the left"
+    symbols = _symbols(instance, slope)
+    shift = slope * f.L * total / (symbols["K"] + 1) / GAMMA
+    return _case(f, before, total, symbols, what, left=(), shift=shift)
+
+
+def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; the loss by curvature is
+    added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
+    allowed."""
+    slope, error = number(instance, "gradient"), number(instance, "error")
+    f, before, total = _run(instance, slope, error, tie)
+    a = max(1, math.ceil(1 / error))
+    R = (a + 1) * Fraction(error * f.L * GAMMA)
+    symbols = {**_symbols(instance, slope), "R": R, "alpha": a * R, "beta": a * R}
+    what = f"{len(instance['estimates'])} rounds, the gradients on the left"
+    return _case(f, before, total, symbols, what, solved="gap", shift=0.5 * f.L * total)
+
+
+def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
+    solved for f(x^0) - f_inf; longer gradients need a larger gap.
+
+    instance: as for `rounds`, without ``gradient``.
+    """
+    error = number(instance, "error")
+    slope = 1 + 2 * error
+    f, before, total = _run(instance, slope, error, tie)
+    what = f"{len(instance['estimates'])} rounds of long gradients, L gamma^2/2 for each on the left"
+    return _case(f, before, total, _symbols(instance, slope), what, solved="gap")
 
 
 RADIUS = 2.0
@@ -258,3 +349,17 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     values = {"rest^2": (h - g) ** 2, "r": RADIUS, "tau": RADIUS * tau}
     what = f"||Clip_tau(g) - g||^2 {instance['half']} max(0, ||g|| - tau)^2"
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)
+
+
+def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
+    """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
+    found = []
+    for axis in axes:
+        for kind in ("convex", "non-convex"):
+            words = ", ".join(f"{k} = {_words(v)}" for k, v in axis.items() if (k, v) != ("L", "1"))
+            found.append(Check("worst-case", f"{prefix}{kind}, {words}", build, {"class": kind, **axis}, expected))
+    return found
+
+
+def _words(value: Any) -> str:
+    return f"({', '.join(value)})" if isinstance(value, list) else str(value)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -81,10 +81,10 @@ NOISE: Statement = Statement(
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
-    checks=(
+    checks=battery(
         shared.rounds_together(_squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
-        *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
+        checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
     universal=False,
 )
@@ -96,7 +96,7 @@ ANY_EPSILON: Statement = replace(
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
-    checks=(
+    checks=battery(
         shared.rounds_together(_squared),
         Check(
             "privacy",
