@@ -14,8 +14,6 @@ from dpfl_theory.statements.instances import Instance, Instances, Row, edge, row
 from dpfl_theory.statements.instances import problem as _problem
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 
-__all__ = ["JUST_INSIDE", "ONE_ROUND", "TABLE", "quadratics"]
-
 
 def quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> Instance:
     """Quadratics of 6 clients in 4 dimensions, unless other sizes are given."""

@@ -22,11 +22,6 @@ from dpfl_theory.statements.shulgin2025.run_symbols import NORM_EC, longest_grad
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = [
-    *("NORMALISE", "ROUND", "accurate", "accurate_private", "clip21", "experiment", "first_round", "flat"),
-    *("flat_and_quiet", "measured", "prescribed", "private"),
-]
-
 
 def _setting(instance: Mapping[str, Any]) -> tuple[Problem, Array, float, float]:
     """The problem, the start, f(x^0) - f_inf and max_i ||grad f_i(x^0)||."""

@@ -13,8 +13,6 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025.lemma1 import Vector, clipped, length, smoothed
 
-__all__ = ["CLIPPING", "NORMALIZATION", "STATEMENTS", "memories"]
-
 _START, _AFTER, _NEXT = (
     shu.norm(name, rf"\|v^{round_} - g^*\|") for name, round_ in (("r_0", "0"), ("r_k", "k"), ("r_next", "{k+1}"))
 )

@@ -15,8 +15,6 @@ from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._line import Step, clip21_path
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, clip21
 
-__all__ = ["DESCENT", "INACTIVE_CLIPPING", "RESIDUAL", "STATEMENTS", "inactive_runs"]
-
 _SOURCE = Source(shu.PAPER, "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)", provenance="derived")
 _GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
 _ESTIMATE = shu.norm("estimate", r"\|v^{k+1}\|", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$")

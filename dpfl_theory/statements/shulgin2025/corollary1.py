@@ -18,8 +18,6 @@ from dpfl_theory.statements.shulgin2025._line import root, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1, UPHILL
 
-__all__ = ["COROLLARY1", "STATEMENTS"]
-
 _LENGTH = Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")
 
 

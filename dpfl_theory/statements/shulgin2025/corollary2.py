@@ -23,8 +23,6 @@ from dpfl_theory.statements.shulgin2025.theorem1 import UPHILL
 from dpfl_theory.statements.shulgin2025.theorem2 import THEOREM2
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["COROLLARY2", "STATEMENTS", "best_beta_0"]
-
 
 def _prescription(s: Symbols) -> Mapping[str, Any]:
     beta = s.beta_0 / (s.K + 1)

@@ -12,8 +12,6 @@ from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, first_round
 
-__all__ = ["DESCENT", "SHARPENED", "STATEMENTS"]
-
 _ERROR = shu.norm("error", r"\|\nabla f(x^k) - v^{k+1}\|")
 _RUNS = NORMALISE.by(first_round, edges=True)
 

@@ -19,8 +19,6 @@ from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate,
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
-
 
 def _root(s: Symbols) -> Any:
     return sp.sqrt(s.K + 1)

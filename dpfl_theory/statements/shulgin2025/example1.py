@@ -15,8 +15,6 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 
-__all__ = ["EXAMPLE1", "STATEMENTS", "limit", "rounds"]
-
 _CENTRE = Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m")
 _END = shu.at_the_end(
     "end", "gradient-norm", (1, -1), r"\|\nabla f(x^K)\|", r"$\|\nabla f(x^K)\|$, which is $L |x^K - x^*|$"

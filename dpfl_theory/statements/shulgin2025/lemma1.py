@@ -17,8 +17,6 @@ from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
-
 Vector = tuple[Fraction, ...]
 
 _LENGTH = shu.norm("r", r"\|g\|")

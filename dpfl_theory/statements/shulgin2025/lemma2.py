@@ -16,8 +16,6 @@ from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, experiment
 
-__all__ = ["LARGER_BETA", "LEMMA2", "REPAIRED", "STATEMENTS", "after_update"]
-
 
 def _swept(statement: Statement, instance: Mapping[str, Any]) -> Iterator[tuple[Fraction, Fraction, list[Fraction]]]:
     """alpha and beta, squares of the instance's roots, and residuals on a grid up to the radius, R = 1."""

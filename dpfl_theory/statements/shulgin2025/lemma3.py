@@ -22,8 +22,6 @@ from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, experiment
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["LEMMA3", "STATEMENTS", "both_ways", "second_moment", "squared"]
-
 _NOISE = shu.at_the_end(
     "noise",
     "estimate-noise",

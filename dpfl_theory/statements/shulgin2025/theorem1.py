@@ -16,8 +16,6 @@ from dpfl_theory.statements.shulgin2025._line import largest_residual, runs_on_t
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.lemma2 import after_update
 
-__all__ = ["SHARPENED", "STATEMENTS", "THEOREM1"]
-
 
 def _gained(s: Symbols) -> dict[str, Any]:
     return {"initialisation": s.gap / (s.gamma * (s.K + 1)), "curvature": s.L * s.gamma / 2}

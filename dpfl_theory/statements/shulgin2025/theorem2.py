@@ -17,8 +17,6 @@ from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.lemma3 import both_ways, second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1, UPHILL
 
-__all__ = ["STATEMENTS", "THEOREM2"]
-
 
 def _sides(s: Symbols) -> Sides:
     return Sides(
