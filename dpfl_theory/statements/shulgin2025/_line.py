@@ -7,11 +7,11 @@ rational numbers, so that Theorem 1's bounds are rational, or roots of rational 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
+from dpfl_theory.algorithms.error_feedback import ErrorFeedback, NormEC
 from dpfl_theory.core import Statement, Values
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -20,20 +20,31 @@ from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
 
 
-class LineRound(NamedTuple):
-    """One round: |f'(x^k)|, the largest |f_i'(x^k) - v_i^k| and |f_i'(x^k) - v_i^{k+1}|, and v^{k+1}."""
+class Round(NamedTuple):
+    """x^k, f'(x^k), the clients' f_i'(x^k) - v_i^k and f_i'(x^k) - v_i^{k+1}, and v^{k+1}."""
 
-    slope: Fraction
-    previous: Fraction
-    after: Fraction
+    x: Fraction
+    gradient: Fraction
+    residuals: tuple[Fraction, ...]
+    left: tuple[Fraction, ...]
     estimate: Fraction
+
+    @property
+    def slope(self) -> Fraction:
+        """|f'(x^k)|."""
+        return abs(self.gradient)
+
+    @property
+    def after(self) -> Fraction:
+        """The largest residual after the update of the memories."""
+        return max(map(abs, self.left))
 
 
 class LineRun(NamedTuple):
     """A run's rounds and the symbols of Theorem 1, except K."""
 
     symbols: Mapping[str, Fraction]
-    rounds: Sequence[LineRound]
+    rounds: Sequence[Round]
 
     @property
     def least(self) -> Fraction:
@@ -41,37 +52,30 @@ class LineRun(NamedTuple):
         return min(one.slope for one in self.rounds)
 
 
-def _fractions(texts: Iterable[str]) -> list[Fraction]:
-    return [Fraction(text) for text in texts]
+Numbers = Sequence[Fraction]
 
 
-def alpha_norm_ec(
-    curvatures: Sequence[Fraction],
-    centres: Sequence[Fraction],
-    x: Fraction,
-    memories: Sequence[Fraction],
-    alpha: Fraction,
-    beta: Fraction,
-    gamma: Fraction,
-    count: int,
-) -> list[LineRound]:
-    """Rounds of Algorithm 1 without noise.
+def rounds_of(
+    algorithm: ErrorFeedback, curvatures: Numbers, centres: Numbers, x: Fraction, memories: Numbers, count: int
+) -> list[Round]:
+    """Rounds of an algorithm without noise.
 
     >>> one, zero = Fraction(1), Fraction(0)
-    >>> run = alpha_norm_ec([one], [zero], 3 * one, [2 * one], one, one, one / 2, 2)
+    >>> run = rounds_of(NormEC(gamma=one / 2, alpha=one, beta=one, sigma=0), [one], [zero], 3 * one, [2 * one], 2)
     >>> [str(r.slope) for r in run], [str(r.after) for r in run]
     (['3', '5/2'], ['1/2', '0'])
+    >>> rounds_of(Clip21(gamma=one / 2, tau=one, sigma=0), [one], [zero], 2 * one, [zero], 2)[1].residuals
+    (Fraction(1, 2),)
     """
     world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
     v_i = tuple(map(Vector, memories))
-    algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
-    found, point, estimate = list[LineRound](), Vector(x), average(v_i)
+    found, point, estimate = list[Round](), Vector(x), average(v_i)
     for _ in range(count):
         gradients = [world.gradient(i, point) for i in range(world.clients)]
         after = run_round(algorithm, world, point, (estimate, v_i))
         estimate, kept = after.state
-        before, left = (max(world.length(g - v) for g, v in zip(gradients, own)) for own in (v_i, kept))
-        found.append(LineRound(world.length(average(gradients)), before, left, estimate.known))
+        before, left = (tuple((g - v).known for g, v in zip(gradients, own)) for own in (v_i, kept))
+        found.append(Round(point.known, average(gradients).known, before, left, estimate.known))
         point, v_i = after.x, kept
     return found
 
@@ -80,7 +84,7 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
     limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
-        curvatures, centres = map(_fractions, texts)
+        curvatures, centres = ([Fraction(text) for text in row] for row in texts)
         n = len(curvatures)
         L, L_max = sum(curvatures, Fraction(0)) / n, max(curvatures)
         star = sum((a * c for a, c in zip(curvatures, centres)), Fraction(0)) / (n * L)
@@ -95,8 +99,8 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
             memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
             symbols = {"gap": L * (x - star) ** 2 / 2, "gamma": gamma, "R": Fraction(1), "alpha": alpha, "beta": beta}
             symbols |= {"L": L, "L_max": L_max, "n": Fraction(n)}
-            rounds = alpha_norm_ec(curvatures, centres, x, memories, alpha, beta, gamma, int(instance["rounds"]))
-            yield LineRun(symbols, rounds)
+            algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
+            yield LineRun(symbols, rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"])))
 
 
 def _tail(squared: Fraction) -> Fraction:
@@ -114,13 +118,12 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
     is the one without noise; afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k.
     """
     most, least, turned = [], [], Fraction(0)
-    for k in range(K + 1):
-        slope = run.rounds[k].slope
+    for k, now in enumerate(run.rounds[: K + 1]):
         far = run.rounds[0].slope + run.symbols["L"] * run.symbols["gamma"] * k
         share = min(turned, Fraction(1))
-        most.append((1 - share) * slope + share * far if far > slope else slope)
-        least.append((1 - share) * slope)
-        turned += _tail(run.rounds[k].estimate ** 2 / moments[k])
+        most.append((1 - share) * now.slope + share * max(far, now.slope))
+        least.append((1 - share) * now.slope)
+        turned += _tail(now.estimate**2 / moments[k])
     return min(least), min(most)
 
 
@@ -169,14 +172,11 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
     Fraction(17, 10)
     """
-    world, x = Quadratics([1], [0]), Vector(50 * R)
-    memory = x - Vector(r)
-    algorithm = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0)
-    after = run_round(algorithm, world, x, (memory, (memory,)))
-    estimate, _ = after.state
-    if estimate.known <= 0:
-        raise ValueError(f"the memory {estimate.known} does not point along the step: the residual {r} is too large")
-    return world.length(world.gradient(0, after.x) - estimate)
+    algorithm, one = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0), Fraction(1)
+    first, second = rounds_of(algorithm, [one], [0 * one], 50 * R, [50 * R - r], 2)
+    if first.estimate <= 0:
+        raise ValueError(f"the memory {first.estimate} does not point along the step: the residual {r} is too large")
+    return abs(second.residuals[0])
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
@@ -195,33 +195,3 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
     budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
     return Values({**symbols, **budget}, instance=instance)
-
-
-Step = tuple[Fraction, tuple[Fraction, ...], Fraction]
-
-
-def clip21_path(
-    curvatures: Sequence[Fraction],
-    centres: Sequence[Fraction],
-    x: Fraction,
-    memories: Sequence[Fraction],
-    tau: Fraction,
-    gamma: Fraction,
-    count: int,
-) -> list[Step]:
-    """(x^k, the residuals grad f_i(x^k) - v_i^k, v^{k+1}) for k = 0..count of Clip21, without server normalisation.
-
-    >>> one = Fraction(1)
-    >>> clip21_path([one], [0 * one], 2 * one, [0 * one], one, one / 2, 1)[1]
-    (Fraction(3, 2), (Fraction(1, 2),), Fraction(3, 2))
-    """
-    world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
-    v_i = tuple(map(Vector, memories))
-    algorithm, found = Clip21(gamma=gamma, tau=tau, sigma=0), list[Step]()
-    now: Any = Vector(x), (average(v_i), v_i)
-    for _ in range(count + 1):
-        point, (_, v_i) = now
-        missing = tuple((world.gradient(i, point) - v).known for i, v in enumerate(v_i))
-        now = run_round(algorithm, world, *now).following
-        found.append((point.known, missing, now[1][0].known))
-    return found

@@ -44,22 +44,12 @@ def measured(problem: Problem, run: InformedNormEC, start: Array, K: int) -> dic
     return {**values, "residual_0": abs(1.0 - run.memory) * values["residual_0"]}
 
 
-def _run_of(
-    instance: Mapping[str, Any],
-    problem: Problem,
-    start: Array,
-    share: float,
-    *,
-    alpha: float,
-    beta: float,
-    gamma: float,
-    sigma: float | None = None,
-    **more: float,
-) -> Experiment:
-    """``more``: symbols that a run does not determine, R among them."""
-    K, deviation = int(instance["K"]), float(instance["sigma"] if sigma is None else sigma)
-    run = InformedNormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=deviation, memory=share)
-    values = {**measured(problem, run, start, K), **more}
+def _run_of(instance: Mapping[str, Any], problem: Problem, start: Array, share: float, **own: float) -> Experiment:
+    """``own``: alpha, beta, gamma, sigma unless it is the instance's, and symbols that a run does not determine."""
+    K, sigma = int(instance["K"]), float(own.pop("sigma", instance.get("sigma", 0.0)))
+    alpha, beta, gamma = (own.pop(name) for name in ("alpha", "beta", "gamma"))
+    run = InformedNormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=sigma, memory=share)
+    values = {**measured(problem, run, start, K), **own}
     return experiments.experiment(run, problem, start, K + 1, values, instance)
 
 
@@ -142,7 +132,7 @@ def flat(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 1 on one such function, t = 1/sqrt(K + 1), L = gap = D = alpha = beta = 1, c = 1/2, zero memories."""
     t = 1 / math.sqrt(instance["K"] + 1)
-    own = {"alpha": 1.0, "beta": 1.0, "gamma": t / 2, "sigma": 0.0, "R": t, "D": 1.0, "c": 0.5}
+    own = {"alpha": 1.0, "beta": 1.0, "gamma": t / 2, "R": t, "D": 1.0, "c": 0.5}
     return _run_of(instance, *_lasting(1, 1, t), 0.0, **own)
 
 
@@ -190,9 +180,8 @@ def clip21(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     if instance.get("inactive"):
         gamma = min(gamma, instance["step"] * tau / (c.L_max * math.sqrt(2 * c.L_f * gap)))
     run = InformedClip21(gamma=gamma, tau=tau, sigma=0.0, memory=share)
-    values = {"gap": gap, "L": c.L_f, "L_max": c.L_max, "K": float(instance["K"]), "R": R}
-    values |= {"gamma": run.step, "tau": run.threshold, "sigma": run.sigma}
-    values |= {"residual_0": abs(1.0 - run.memory) * first}
+    values = {"gap": gap, "L": c.L_f, "L_max": c.L_max, "K": float(instance["K"]), "gamma": run.step}
+    values |= {"tau": run.threshold, "sigma": run.sigma, "R": R, "residual_0": abs(1.0 - run.memory) * first}
     values |= _first_round(problem, start, share, lambda e, r: np.minimum(1.0, tau / np.where(r > 0.0, r, tau)) * e)
     return experiments.experiment(run, problem, start, int(instance["K"]) + 1, values, instance)
 

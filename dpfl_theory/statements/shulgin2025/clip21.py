@@ -7,12 +7,13 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import Clip21
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import Step, clip21_path
+from dpfl_theory.statements.shulgin2025._line import Round, rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, clip21
 
 _SOURCE = Source(shu.PAPER, "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)", provenance="derived")
@@ -79,14 +80,15 @@ def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values
     return found
 
 
-def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Step]]]:
+def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Round]]]:
     """The clients, tau and gamma, and their paths. ``runs``: x^0, the memory's share of the first gradient, tau,
     gamma."""
     for clients in instance["clients"]:
         curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
         for x, share, tau, gamma in (map(Fraction, texts) for texts in instance["runs"]):
             memories = [share * a * (x - c) for a, c in zip(curvatures, centres)]
-            steps = clip21_path(curvatures, centres, x, memories, tau, gamma, int(instance["rounds"]))
+            algorithm = Clip21(gamma=gamma, tau=tau, sigma=0)
+            steps = rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"]) + 1)
             values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
             yield values, steps
 
@@ -95,24 +97,23 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Va
     """(b) for each client with its own L_i, in every round."""
     found = []
     for values, steps in _paths(instance):
-        for k, ((_x, before, mean), (_next, after, _mean)) in enumerate(pairwise(steps)):
-            for a, e, e_next in zip(values["curvatures"], before, after):
+        for k, (now, after) in enumerate(pairwise(steps)):
+            for a, e, e_next in zip(values["curvatures"], now.residuals, after.residuals):
                 symbols = {"R": abs(e), "residual_0": abs(e), "L_max": a, "tau": values["tau"]}
-                symbols |= {"gamma": values["gamma"], "estimate": abs(mean), "residual": abs(e_next)}
+                symbols |= {"gamma": values["gamma"], "estimate": abs(now.estimate), "residual": abs(e_next)}
                 found.append(Values(symbols, instance={**values, "k": k}))
     return found
 
 
 def _still_runs(
     statement: Statement, instance: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], list[Step], dict[str, Any]]]:
+) -> Iterator[tuple[dict[str, Any], list[Round], dict[str, Any]]]:
     """The clients, the path and the symbols of the runs inside the hypotheses; ``outside``: of all runs. On the line
     sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
     for values, steps in _paths(instance):
-        q, c, x = (values[name] for name in ("curvatures", "centres", "x"))
-        L, R = sum(q) / len(q), max(map(abs, steps[0][1]))
-        slope = sum((a * (x - b) for a, b in zip(q, c)), Fraction(0)) / len(q)
-        symbols = {"gap": slope**2 / (2 * L), "R": R, "residual_0": R, "L": L, "L_max": max(q)}
+        q, first = values["curvatures"], steps[0]
+        L, R = sum(q) / len(q), max(map(abs, first.residuals))
+        symbols = {"gap": first.slope**2 / (2 * L), "R": R, "residual_0": R, "L": L, "L_max": max(q)}
         symbols |= {"tau": values["tau"], "gamma": values["gamma"]}
         if instance.get("outside") or not any(a.test(None, symbols) for a in statement.hypotheses):
             yield values, steps, symbols
@@ -121,9 +122,9 @@ def _still_runs(
 def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The largest residual after every round."""
     return [
-        Values({**symbols, "residual": max(map(abs, residuals))}, instance={**values, "k": k})
+        Values({**symbols, "residual": max(map(abs, now.residuals))}, instance={**values, "k": k})
         for values, steps, symbols in _still_runs(statement, instance)
-        for k, (_x, residuals, _mean) in enumerate(steps)
+        for k, now in enumerate(steps)
     ]
 
 
@@ -132,8 +133,8 @@ def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list
     cases = []
     for values, steps, symbols in _still_runs(statement, instance):
         x, clients = values["x"], list(zip(values["curvatures"], values["centres"]))
-        for k, (reached, _residuals, _mean) in enumerate(steps):
-            cases.append(Case({**values, "k": k}, abs(reached - x), Fraction(0)))
+        for k, now in enumerate(steps):
+            cases.append(Case({**values, "k": k}, abs(now.x - x), Fraction(0)))
             x -= symbols["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
     return cases
 

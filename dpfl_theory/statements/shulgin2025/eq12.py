@@ -7,6 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
@@ -14,7 +15,7 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
-from dpfl_theory.statements.shulgin2025._line import alpha_norm_ec, root
+from dpfl_theory.statements.shulgin2025._line import root, rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
@@ -121,16 +122,17 @@ def _twelve_again(s: Formula) -> Proof:
     return bound, s.rhs, "the mean of the descent inequalities and (12)"
 
 
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Values:
     """One client, f = x^2/2, x^0 = 1: its memory is short of the gradient by R = (D + M)/sqrt(K + 1), M = 1, and leads
     away from the optimum as long as D exceeds sqrt(K + 1) times the gradient."""
     K, D, one = int(instance["K"]), Fraction(instance["D"]), Fraction(1)
     times = root(Fraction(K + 1))
     weight, R, gamma = (one + 1 / D) / times, (D + 1) / times, 1 / times
-    rounds = alpha_norm_ec([one], [0 * one], one, [one - R], weight, weight, gamma, K + 1)
+    algorithm = NormEC(gamma=gamma, alpha=weight, beta=weight, sigma=0)
+    rounds = rounds_of(algorithm, [one], [0 * one], one, [one - R], K + 1)
     symbols = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
     symbols |= {"gap": one / 2, "L": one, "L_max": one}
-    return [Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)]
+    return Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
@@ -14,15 +13,13 @@ from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
+from dpfl_theory.statements.shulgin2025._line import root
+from dpfl_theory.statements.shulgin2025.lemma1 import smoothed
 
 _CENTRE = Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m")
 _END = shu.at_the_end(
     "end", "gradient-norm", (1, -1), r"\|\nabla f(x^K)\|", r"$\|\nabla f(x^K)\|$, which is $L |x^K - x^*|$"
 )
-
-
-def _norm(g: Fraction, alpha: Fraction) -> Fraction:
-    return g / (alpha + abs(g)) if g else Fraction(0)
 
 
 def rounds(x: Fraction, alpha: Fraction, gamma: Fraction, count: int) -> list[Fraction]:
@@ -33,7 +30,8 @@ def rounds(x: Fraction, alpha: Fraction, gamma: Fraction, count: int) -> list[Fr
     """
     found = [x]
     for _ in range(count):
-        x = x - gamma / 3 * (2 * _norm(x - 3, alpha) + _norm(x + 6, alpha))
+        (near,), (far,) = smoothed((x - 3,), alpha), smoothed((x + 6,), alpha)
+        x = x - gamma / 3 * (2 * near + far)
         found.append(x)
     return found
 
@@ -44,11 +42,7 @@ def limit(alpha: Fraction) -> Fraction:
     >>> [limit(Fraction(text)) for text in ("0", "5/2", "27/4")]
     [Fraction(3, 1), Fraction(3, 2), Fraction(3, 4)]
     """
-    square = alpha**2 + 2 * alpha + 9
-    root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    if root**2 != square:
-        raise ValueError(f"the limit for alpha = {alpha} is not rational")
-    return Fraction(3, 2) * (root - 1 - alpha)
+    return Fraction(3, 2) * (root(alpha**2 + 2 * alpha + 9) - 1 - alpha)
 
 
 def _above(_: Statement, instance: Mapping[str, Any]) -> list[Values]:

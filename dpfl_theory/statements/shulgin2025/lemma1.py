@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -15,6 +14,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
+from dpfl_theory.statements.shulgin2025._line import root
 from dpfl_theory.statements.symbolic import all_equal
 
 Vector = tuple[Fraction, ...]
@@ -34,11 +34,7 @@ def length(g: Sequence[Fraction]) -> Fraction:
     >>> length((Fraction(3), Fraction(4)))
     Fraction(5, 1)
     """
-    square = _square(g)
-    found = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    if found**2 != square:
-        raise ValueError(f"{g} has no rational length")
-    return found
+    return root(_square(g))
 
 
 def smoothed(g: Vector, alpha: Fraction) -> Vector:

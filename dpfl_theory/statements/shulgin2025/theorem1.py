@@ -17,22 +17,16 @@ from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.lemma2 import after_update
 
 
-def _gained(s: Symbols) -> dict[str, Any]:
-    return {"initialisation": s.gap / (s.gamma * (s.K + 1)), "curvature": s.L * s.gamma / 2}
-
-
 def _sides(s: Symbols) -> Sides:
-    gained = _gained(s)
     return Sides(
         {"gradient": s.least},
-        {"initialisation": gained["initialisation"], "memory": 2 * s.R, "curvature": gained["curvature"]},
+        {"initialisation": s.gap / (s.gamma * (s.K + 1)), "memory": 2 * s.R, "curvature": s.L * s.gamma / 2},
     )
 
 
 def _sharpened_sides(s: Symbols) -> Sides:
-    return Sides(
-        {"gradient": s.least}, {"bound": sp.sqrt(shu.largest_residual(s) ** 2 + sum(_gained(s).values()) ** 2)}
-    )
+    gained = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
+    return Sides({"gradient": s.least}, {"bound": sp.sqrt(shu.largest_residual(s) ** 2 + gained**2)})
 
 
 @algebra("descent inequalities added up")
@@ -58,7 +52,7 @@ def _angles_added_up(s: Formula) -> Proof:
 def _below_printed(s: Formula) -> Proof:
     """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0. A <= R: g(R) = R
     - m, and the overshoot is below R by `after_update`."""
-    A, B = sp.Symbol("A", positive=True), sum(_gained(s).values())
+    A, B = sp.Symbol("A", positive=True), s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
     sharpened = (s.rhs**2).subs(shu.largest_residual(s), A)
     slack = (2 * s.R - A) * (2 * s.R + A) + 4 * s.R * B
     return sum(_sides(s).rhs.values()) ** 2 - sharpened, slack, "the squared bounds' difference"
@@ -90,15 +84,12 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Ca
 
 def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The residuals after the updates against A."""
-    return [
-        Case(
-            {**run.symbols, "K": K, "residual": "after the update"},
-            found.after,
-            largest_residual(*(run.symbols[name] for name in ("R", "alpha", "beta"))),
-        )
-        for run in runs_on_the_line(instance)
-        for K, found in enumerate(run.rounds)
-    ]
+    found = []
+    for run in runs_on_the_line(instance):
+        most = largest_residual(run.symbols["R"], run.symbols["alpha"], run.symbols["beta"])
+        for K, one in enumerate(run.rounds):
+            found.append(Case({**run.symbols, "K": K, "residual": "after the update"}, one.after, most))
+    return found
 
 
 LINE: dict[str, Any] = {
