@@ -50,15 +50,13 @@ def _ends(instance: Mapping[str, Any]) -> Iterator[tuple[Vector, ...]]:
         yield tuple(tuple(map(Fraction, vector)) for vector in ends)
 
 
-def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    cases = []
+def _clipping_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     for v, target in _ends(instance):
         for tau in map(Fraction, instance["tau"]):
             found = _distances(v, target, "clip", tau, Fraction(1), int(instance["k"]))
             for k, r in enumerate(found):
                 values = {"v": v, "target": target, "tau": tau, "k": k}
-                cases.append(Values({"r_0": found[0], "k": k, "tau": tau, "r_k": r}, values))
-    return cases
+                yield Values({"r_0": found[0], "k": k, "tau": tau, "r_k": r}, values)
 
 
 @algebra("one more update")
@@ -71,48 +69,43 @@ def _induction(s: Formula) -> Proof:
     return (1 - s.tau / left) * left, after, "one more update of a distance above tau"
 
 
-def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _recursion_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The lengths of the vectors against the recursion of only the lengths, except for 0/0."""
-    cases = []
     for v, target in _ends(instance):
         for alpha, beta in (map(Fraction, texts) for texts in instance["alpha, beta"]):
             found = _distances(v, target, "smoothed", alpha, beta, int(instance["k"]))
             for k, (r, after) in enumerate(pairwise(found)):
                 values = {"v": v, "target": target, "alpha": alpha, "beta": beta, "k": k}
                 if alpha + r:
-                    cases.append(Values({"alpha": alpha, "beta": beta, "r_k": r, "r_next": after}, values))
-    return cases
+                    yield Values({"alpha": alpha, "beta": beta, "r_k": r, "r_next": after}, values)
 
 
-def _reached_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _reached_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """For beta < 2 alpha the distance is below q^k r_0, q = max(|1 - beta/alpha|, |1 - beta/(alpha + r_0)|) < 1: the
     excess is 0. For beta = 2 alpha it decreases all the same."""
-    cases, zero = [], Fraction(0)
+    zero = Fraction(0)
     for a, b, r_0 in (map(Fraction, texts) for texts in instance["runs"]):
         q = max(abs(1 - b / a), abs(1 - b / (a + r_0)))
         found = _on_the_line(r_0, a, b, instance)
         for k, r in enumerate(found):
             values = {"alpha": a, "beta": b, "r_0": r_0, "k": k}
-            cases.append(Case(values, max(zero, r - q**k * r_0), zero))
+            yield Case(values, max(zero, r - q**k * r_0), zero)
             if k:
-                cases.append(Case({**values, "compared": "before"}, max(zero, r - found[k - 1]), zero))
+                yield Case({**values, "compared": "before"}, max(zero, r - found[k - 1]), zero)
         if (q < 1) != (b < 2 * a):
             raise ValueError(f"q = {q} at alpha = {a}, beta = {b}: it must be below 1 exactly where beta < 2 alpha")
-    return cases
 
 
-def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _stuck_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """For beta > 2 alpha the distance beta/2 - alpha is kept forever: v^k oscillates."""
-    cases = []
     for a, b in (map(Fraction, texts) for texts in instance["pairs"]):
         r = b / 2 - a
         if r <= 0:
             raise ValueError(f"beta = {b} does not exceed 2 alpha = {2 * a}")
-        cases += [
+        yield from (
             Values({"alpha": a, "beta": b, "r_k": r, "r_next": x}, {"alpha": a, "beta": b, "k": k})
             for k, x in enumerate(_on_the_line(r, a, b, instance))
-        ]
-    return cases
+        )
 
 
 @algebra("the exact condition")

@@ -69,15 +69,13 @@ def _moved(_: Formula) -> Proof:
     return gain, rest, "the gain of a step of gradient descent for gamma <= 1/L"
 
 
-def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _steps_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """f = a x^2/2 with curvature a <= L; equality for a = L."""
-    found = []
     for texts in instance["steps"]:
         L, a, gamma, x, v = map(Fraction, texts)
         symbols = {"gap": a * x**2 / 2, "gap_after": a * (x - gamma * v) ** 2 / 2, "gamma": gamma, "L": L}
         symbols |= {"slope": abs(a * x), "estimate": abs(v), "error": abs(v - a * x)}
-        found.append(Values(symbols, instance={"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v}))
-    return found
+        yield Values(symbols, instance={"L": L, "curvature": a, "gamma": gamma, "x": x, "v": v})
 
 
 def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Round]]]:
@@ -93,16 +91,14 @@ def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[R
             yield values, steps
 
 
-def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """(b) for each client with its own L_i, in every round."""
-    found = []
     for values, steps in _paths(instance):
         for k, (now, after) in enumerate(pairwise(steps)):
             for a, e, e_next in zip(values["curvatures"], now.residuals, after.residuals):
                 symbols = {"R": abs(e), "residual_0": abs(e), "L_max": a, "tau": values["tau"]}
                 symbols |= {"gamma": values["gamma"], "estimate": abs(now.estimate), "residual": abs(e_next)}
-                found.append(Values(symbols, instance={**values, "k": k}))
-    return found
+                yield Values(symbols, instance={**values, "k": k})
 
 
 def _still_runs(
@@ -128,15 +124,13 @@ def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Val
     ]
 
 
-def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """x^k of the same runs against that of gradient descent: their distance is 0."""
-    cases = []
     for values, steps, symbols in _still_runs(statement, instance):
         x, clients = values["x"], list(zip(values["curvatures"], values["centres"]))
         for k, now in enumerate(steps):
-            cases.append(Case({**values, "k": k}, abs(now.x - x), Fraction(0)))
+            yield Case({**values, "k": k}, abs(now.x - x), Fraction(0))
             x -= symbols["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
-    return cases
 
 
 _SAME = (

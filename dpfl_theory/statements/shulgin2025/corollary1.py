@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -57,19 +57,17 @@ def _exponent(s: Formula) -> Proof:
     return (s.K + 1) * sp.diff(s.rhs, s.K), -s.rhs / 2, "the exponent of K + 1"
 
 
-def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _flat(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
     1/sqrt(K + 1) over the whole distance gamma (K + 1), so that min_k |f'(x^k)| = t, compared with a bound of 17/4
     t."""
-    found = []
     for m in map(Fraction, instance["roots"]):  # of K + 1
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
         symbols = dict.fromkeys(("gap", "D", "alpha", "beta", "L", "L_max"), Fraction(1))
         symbols |= {"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)}
-        found.append(Values({**symbols, "least": t}, symbols))
-    return found
+        yield Values({**symbols, "least": t}, symbols)
 
 
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
@@ -77,7 +75,7 @@ def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return attained(statement, _flat(statement, instance), Fraction(4, 17), "least")
 
 
-def attained(statement: Statement, found: list[Values], share: Fraction, least: str) -> list[Case]:
+def attained(statement: Statement, found: Iterable[Values], share: Fraction, least: str) -> list[Case]:
     """A share of the bound against the least gradients of runs."""
     return [
         Case(i.evidence_instance, share * evaluate_side(statement, "rhs", i.symbol_values), i.symbol_values[least])
@@ -85,14 +83,12 @@ def attained(statement: Statement, found: list[Values], share: Fraction, least: 
     ]
 
 
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The last round of runs on the line whose memories lead away from the optimum: D = sqrt(K + 1), as R = 1."""
-    found = []
     for run in runs_on_the_line(instance):
         times = root(Fraction(len(run.rounds)))
         symbols = {**run.symbols, "K": Fraction(len(run.rounds) - 1), "D": times, "c": run.symbols["gamma"] * times}
-        found.append(Values({**symbols, "least": run.least}, symbols))
-    return found
+        yield Values({**symbols, "least": run.least}, symbols)
 
 
 _UPHILL = {**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -144,11 +144,10 @@ def _exponents(s: Formula) -> Proof:
     return [(x * sp.diff(chosen, x), power * chosen, f"the exponent of {x}, {power}") for x, power in claimed.items()]
 
 
-def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """f = Huber's function of x in every client, L = gap = c = 1. It keeps its slope t over the whole distance that
     beta_0 = 1/t allows, whatever the noise. So min_k E|f'(x^k)| = t at t^4 = d log(1/delta)/(n epsilon^2), R = alpha =
     t, compared with a bound of 6 t to 7 t. The order of the bound is attained on its class, with its exponents."""
-    found = []
     for K, n, d, log, epsilon in instance["runs"]:
         symbols = {k: Fraction(v) for k, v in (("K", K), ("n", n), ("d", d), ("epsilon", epsilon), ("L", 1))}
         t = root(root(d * Fraction(log) / (n * symbols["epsilon"] ** 2)))
@@ -159,22 +158,20 @@ def _flat_cases(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         own = {**dict.fromkeys(("gap", "L_max", "c"), Fraction(1)), "R": t, "alpha": t, "beta_0": 1 / t, "beta": beta}
         own |= {"gamma": beta / 2, "sigma": sp.sqrt((K + 1) * log) / epsilon}
         values = {**symbols, "log": Fraction(log), "t": t}
-        found.append(Values({**symbols, **own, "delta": sp.exp(-log), "E_least": t}, values))
-    return found
+        yield Values({**symbols, **own, "delta": sp.exp(-log), "E_least": t}, values)
 
 
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The last round of runs on the line whose memories lead away from the optimum, with little noise: c = 1/100,
     epsilon = log(1/delta) = 1, beta_0 = (K + 1) beta."""
-    found, c = [], Fraction(1, 100)
+    c = Fraction(1, 100)
     for run in runs_on_the_line(instance):
         K, n, beta = len(run.rounds) - 1, int(run.symbols["n"]), run.symbols["beta"]
         sigma = c * root(Fraction(K + 1))
         moments = [second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
         own = {"K": Fraction(K), "d": Fraction(1), "c": c, "beta_0": (K + 1) * beta, "sigma": sigma}
         symbols = {**run.symbols, **own, "epsilon": Fraction(1)}
-        found.append(Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols))
-    return found
+        yield Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols)
 
 
 def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
@@ -182,10 +179,10 @@ def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     return attained(statement, _flat_cases(statement, instance), Fraction(1, 7), "E_least")
 
 
-def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The squared noise term of Theorem 2 at the prescribed sigma and beta, by the recursion of Lemma 3, against the
     corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
-    cases, chosen = [], prescription_of(statement)
+    chosen = prescription_of(statement)
     for K in instance["K"]:
         for texts in instance["symbols"]:
             c, beta_0, epsilon, log = (Fraction(text) for text in texts)
@@ -195,8 +192,7 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case
                 variance = evaluate(chosen["sigma"] ** 2, exact, statement.id)
                 moment = 4 * second_moment(K, n, d, Fraction(1), evaluate(chosen["beta"], own, statement.id)) * variance
                 printed = squared(statement, exact, "privacy noise")
-                cases += both_ways(values, moment, printed)
-    return cases
+                yield from both_ways(values, moment, printed)
 
 
 _ORDER_MET = "It decides that the order is attained: the runs' least gradient is at least a seventh of the right side."

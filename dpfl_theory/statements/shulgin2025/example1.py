@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
@@ -45,32 +45,28 @@ def limit(alpha: Fraction) -> Fraction:
     return Fraction(3, 2) * (root(alpha**2 + 2 * alpha + 9) - 1 - alpha)
 
 
-def _above(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _above(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The gradient after every round of a run with L = 1, m = 3 that starts at the limit or above it."""
-    found = []
     for alpha in map(Fraction, instance["alpha"]):
         gamma = Fraction(instance["gamma over alpha"]) * alpha
         symbols = {"m": Fraction(3), "L": Fraction(1), "alpha": alpha, "gamma": gamma}
         for start in (limit(alpha), limit(alpha) + 1, Fraction(10)):
             for k, x in enumerate(rounds(start, alpha, gamma, int(instance["rounds"]))):
-                found.append(Values({**symbols, "end": abs(x)}, {"alpha": alpha, "start": start, "k": k}))
-    return found
+                yield Values({**symbols, "end": abs(x)}, {"alpha": alpha, "start": start, "k": k})
 
 
-def _misses(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _misses(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The limit is kept; the optimum x* = 0 is left at once, towards the limit."""
-    cases = []
     gamma = Fraction(instance["gamma"])
     for alpha in map(Fraction, instance["alpha"]):
         far = limit(alpha)
         values = {"alpha": alpha, "limit": far}
         (*_rounds, last) = rounds(far, alpha, gamma, 3)
-        cases += [Case({**values, "start": "limit"}, far, last), Case({**values, "start": "limit, above"}, last, far)]
+        yield from [Case({**values, "start": "limit"}, far, last), Case({**values, "start": "limit, above"}, last, far)]
         path = rounds(Fraction(0), alpha, gamma, int(instance["rounds"]))
         for k, (before, after) in enumerate(pairwise(path)):
-            cases.append(Case({**values, "start": "optimum", "k": k}, before, after))
-            cases.append(Case({**values, "start": "optimum, below the limit", "k": k}, after, far))
-    return cases
+            yield Case({**values, "start": "optimum", "k": k}, before, after)
+            yield Case({**values, "start": "optimum, below the limit", "k": k}, after, far)
 
 
 _LEFT = (

@@ -61,15 +61,13 @@ def _given(instance: Mapping[str, Any], *names: str) -> Iterator[tuple[Any, ...]
     return itertools.product((tuple(Fraction(x) for x in g) for g in instance["g"]), *numbers)
 
 
-def _rest(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _rest(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """||g - beta Norm_alpha(g)|| of vectors; it is a root."""
-    found = []
     for g, a, b in _given(instance, "alpha", "beta"):
         if a or any(g):  # not 0/0
             rest = sp.sqrt(_square([x - b * y for x, y in zip(g, smoothed(g, a))]))
             symbols = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
-            found.append(Values(symbols, instance={"g": g, "alpha": a, "beta": b}))
-    return found
+            yield Values(symbols, instance={"g": g, "alpha": a, "beta": b})
 
 
 def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:

@@ -26,31 +26,29 @@ def _swept(statement: Statement, instance: Mapping[str, Any]) -> Iterator[tuple[
         yield symbols["alpha"], symbols["beta"], [radius * Fraction(j, points) for j in range(1, points + 1)]
 
 
-def _steps(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _steps(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One round from every residual, the step at its limit: towards 0, and away."""
-    found, R = [], Fraction(1)
+    R = Fraction(1)
     for alpha, beta, residuals in _swept(statement, instance):
         gamma = beta * R / (alpha + R)
         fixed = {"R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "L_max": Fraction(1)}
         for r in residuals:
             values = {"alpha": alpha, "beta": beta, "residual": r}
             away = line.residual_after_update(r, alpha, beta) + gamma
-            found += [
+            yield from (
                 Values({**fixed, "residual_0": r, "residual": line.one_step(r, R, alpha, beta)}, values),
                 Values({**fixed, "residual_0": r, "residual": away}, {**values, "gradient moves": "away"}),
-            ]
-    return found
+            )
 
 
-def _leavings(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _leavings(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Residuals after an update, that of the largest overshoot among them, against A."""
-    cases, R = [], Fraction(1)
+    R = Fraction(1)
     for alpha, beta, residuals in _swept(statement, instance):
         most = line.largest_residual(R, alpha, beta)
         for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), R):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
-            cases.append(Case(values, line.residual_after_update(r, alpha, beta), most))
-    return cases
+            yield Case(values, line.residual_after_update(r, alpha, beta), most)
 
 
 @algebra("where no step overshoots")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -64,15 +64,13 @@ def both_ways(values: Mapping[str, Any], found: Fraction, printed: Fraction) -> 
     return [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
 
 
-def _moments(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _moments(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The second moment against the square of the bound, which Jensen's inequality compares: they are equal."""
-    cases = []
     for K, n, d, *texts in instance["runs"]:
         sigma, beta = map(Fraction, texts)
         printed = squared(statement, {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma})
         values = {"K": K, "n": n, "d": d, "sigma": texts[0], "beta": texts[1]}
-        cases += both_ways(values, second_moment(K, n, d, sigma, beta), printed)
-    return cases
+        yield from both_ways(values, second_moment(K, n, d, sigma, beta), printed)
 
 
 @algebra("the length of a Gaussian vector")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -82,14 +82,12 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Ca
     ]
 
 
-def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The residuals after the updates against A."""
-    found = []
     for run in runs_on_the_line(instance):
         most = largest_residual(run.symbols["R"], run.symbols["alpha"], run.symbols["beta"])
         for K, one in enumerate(run.rounds):
-            found.append(Case({**run.symbols, "K": K, "residual": "after the update"}, one.after, most))
-    return found
+            yield Case({**run.symbols, "K": K, "residual": "after the update"}, one.after, most)
 
 
 LINE: dict[str, Any] = {

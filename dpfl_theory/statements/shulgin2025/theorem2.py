@@ -55,16 +55,14 @@ def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]
         yield Values({**own, **quiet}, instance={**own, "slope": slope})
 
 
-def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times the second moment that the server accumulates."""
-    cases = []
     for K, n, d, *texts in instance["noise"]:
         sigma, beta = map(Fraction, texts)
         symbols = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
-        cases += both_ways(
+        yield from both_ways(
             symbols, 4 * second_moment(K, n, d, sigma, beta), squared(statement, symbols, "privacy noise")
         )
-    return cases
 
 
 def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
