@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
@@ -43,15 +44,15 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 
 def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    def point(epsilon: Any, log: Any) -> PrivacyPoint:
+        at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+        squared = _squared(at, shared.variance(statement, at))
+        return PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared))
+
     def points() -> list[PrivacyPoint]:
-        found = []
         with mpmath.workdps(65):
-            for epsilon in map(mpmath.mpf, instance["epsilon"]):
-                for log in map(mpmath.mpf, instance["log(1/delta)"]):
-                    at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                    variance = shared.evaluate(statement, shared.noise_of(statement), at)
-                    found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, _squared(at, variance))))
-        return found
+            axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
+            return [point(*values) for values in itertools.product(*axes)]
 
     return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
 
@@ -94,8 +95,6 @@ ANY_EPSILON: Statement = replace(
     id="shulgin2025.noise.any-epsilon",
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
-    sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
-    prescription=lambda s: {"sigma": _deviation(s)},
     checks=battery(
         shared.rounds_together(_squared),
         Check(
@@ -111,17 +110,17 @@ ANY_EPSILON: Statement = replace(
     universal=True,
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = replace(
+    NOISE,
     id="shulgin2025.noise.repaired",
-    kind="corollary",
     source=Source(PAPER, "Utility guarantees, Section 5"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ROUNDS, shared.DELTA),
-    relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},
     checks=repaired_checks(_squared, {"K": 299}, {"K >= 0": {"K": "-300"}}),
     smoke=("the smallest constant",),
+    universal=True,
 )
 
 STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)
