@@ -1,9 +1,9 @@
 """The instances on which shulgin2025's statements are run: plain data, at the edges of their hypotheses.
 
-A row of alpha-NormEC: its tags, its name, the problem, the share of the first gradients in the memories, K, sigma, and
-where they are not usual alpha over R, beta over alpha + R, the step (gamma over its limit) and the distance ||x_0 -
-w*|| (0: x_0 = 0). R = |1 - share| max_i ||grad f_i(x_0)||. With share 0 the bound is at least 2R >= 2 ||grad f(x_0)||:
-it guarantees less than an algorithm that never moves does. Clip21's rows have tau over the largest residual.
+A row of alpha-NormEC: its tags, its name, the problem, the share of the first gradients in the memories, K and sigma.
+Further entries are alpha over R, beta over alpha + R, the step (gamma over its limit) and the distance ||x_0 - w*|| (0:
+x_0 = 0). R = |1 - share| max_i ||grad f_i(x_0)||. With share 0 the bound is at least 2R >= 2 ||grad f(x_0)||: it
+guarantees less than an algorithm that never moves does.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery
@@ -70,17 +71,17 @@ def _flat(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         yield Values({**symbols, "least": t}, symbols)
 
 
-def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """Four seventeenths of the bound against these runs."""
-    return attained(statement, _flat(statement, instance), Fraction(4, 17), "least")
-
-
-def attained(statement: Statement, found: Iterable[Values], share: Fraction, least: str) -> list[Case]:
+def attained(
+    share: Fraction,
+    least: str,
+    runs: Callable[..., Iterator[Values]],
+    statement: Statement,
+    instance: Mapping[str, Any],
+) -> Iterator[Case]:
     """A share of the bound against the least gradients of runs."""
-    return [
-        Case(i.evidence_instance, share * evaluate_side(statement, "rhs", i.symbol_values), i.symbol_values[least])
-        for i in found
-    ]
+    for i in runs(statement, instance):
+        bound = share * evaluate_side(statement, "rhs", i.symbol_values)
+        yield Case(i.evidence_instance, bound, i.symbol_values[least])
 
 
 def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -93,6 +94,7 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 _UPHILL = {**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]}
 """alpha = 1, beta = 1/4, K = 3: gamma = 1/12 is the limit, D beta/((alpha + D) L_max sqrt(K + 1)) at D = 2."""
+_ATTAINED = partial(attained, Fraction(4, 17), "least", _flat)
 _ORDER = "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side."
 _ROOTS = {"roots": [1, 2, 10, 99]}
 _ROUNDS = (
@@ -121,7 +123,7 @@ COROLLARY1: Statement = Statement(
         _step_is_allowed,
         _exponent,
         Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _ROOTS),
-        Check("exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _attained, _ROOTS, part=_ORDER),
+        Check("exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _ATTAINED, _ROOTS, part=_ORDER),
         Check("exact", "memories that lead away from the optimum", _uphill, _UPHILL),
         ROUND("corollary1", near=JUST_INSIDE, beyond="corollary1-outside"),
         worst.grid_of(worst.rounds, _ROUNDS),

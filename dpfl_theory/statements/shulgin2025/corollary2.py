@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
@@ -174,11 +175,6 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         yield Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols)
 
 
-def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """A seventh of the bound against these runs."""
-    return attained(statement, _flat_cases(statement, instance), Fraction(1, 7), "E_least")
-
-
 def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The squared noise term of Theorem 2 at the prescribed sigma and beta, by the recursion of Lemma 3, against the
     corollary's, in which K has gone; log = log(1/delta) takes rational values here."""
@@ -195,6 +191,7 @@ def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> Iterator[
                 yield from both_ways(values, moment, printed)
 
 
+_ATTAINED = partial(attained, Fraction(1, 7), "E_least", _flat_cases)
 _ORDER_MET = "It decides that the order is attained: the runs' least gradient is at least a seventh of the right side."
 _TERM = (
     "It decides that the square of the noise term is that of twice what the server's noise adds up to, in second "
@@ -229,7 +226,7 @@ COROLLARY2: Statement = Statement(
         _sixth_root,
         _exponents,
         Check("exact", "the slope stays t", _flat_cases, _FLAT_RUNS),
-        Check("exact", "the order is attained where the slope stays t", _attained, _FLAT_RUNS, part=_ORDER_MET),
+        Check("exact", "the order is attained where the slope stays t", _ATTAINED, _FLAT_RUNS, part=_ORDER_MET),
         Check("exact", "memories that lead away from the optimum", _uphill, UPHILL),
         ROUND("corollary2", near=JUST_INSIDE, beyond="corollary2-outside"),
         Check("exact", "the noise term does not depend on K", _noise_terms, _TERMS, part=_TERM),

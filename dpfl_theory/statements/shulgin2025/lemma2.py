@@ -33,12 +33,12 @@ def _steps(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values
         gamma = beta * R / (alpha + R)
         fixed = {"R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "L_max": Fraction(1)}
         for r in residuals:
-            values = {"alpha": alpha, "beta": beta, "residual": r}
-            away = line.residual_after_update(r, alpha, beta) + gamma
-            yield from (
-                Values({**fixed, "residual_0": r, "residual": line.one_step(r, R, alpha, beta)}, values),
-                Values({**fixed, "residual_0": r, "residual": away}, {**values, "gradient moves": "away"}),
+            values, away = (
+                {"alpha": alpha, "beta": beta, "residual": r},
+                line.residual_after_update(r, alpha, beta) + gamma,
             )
+            yield Values({**fixed, "residual_0": r, "residual": line.one_step(r, R, alpha, beta)}, values)
+            yield Values({**fixed, "residual_0": r, "residual": away}, {**values, "gradient moves": "away"})
 
 
 def _leavings(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:

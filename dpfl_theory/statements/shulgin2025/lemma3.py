@@ -64,13 +64,14 @@ def both_ways(values: Mapping[str, Any], found: Fraction, printed: Fraction) -> 
     return [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
 
 
-def _moments(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
-    """The second moment against the square of the bound, which Jensen's inequality compares: they are equal."""
-    for K, n, d, *texts in instance["runs"]:
+def moments(
+    statement: Statement, instance: Mapping[str, Any], key: str = "runs", term: str = "", times: int = 1
+) -> Iterator[Case]:
+    """The second moment, or a multiple, against the square of the bound, or of a term: they are equal."""
+    for K, n, d, *texts in instance[key]:
         sigma, beta = map(Fraction, texts)
-        printed = squared(statement, {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma})
-        values = {"K": K, "n": n, "d": d, "sigma": texts[0], "beta": texts[1]}
-        yield from both_ways(values, second_moment(K, n, d, sigma, beta), printed)
+        symbols = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
+        yield from both_ways(symbols, times * second_moment(K, n, d, sigma, beta), squared(statement, symbols, term))
 
 
 @algebra("the length of a Gaussian vector")
@@ -116,7 +117,7 @@ LEMMA3: Statement = Statement(
     sides=lambda s: Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)}),
     checks=battery(
         _gaussian_length,
-        Check("exact", "second moment against the squared bound", _moments, _RUNS, part=_SQUARES),
+        Check("exact", "second moment against the squared bound", moments, _RUNS, part=_SQUARES),
         NORMALISE.by(_known, edges=True)("noise-alone", near="one client on the line"),
     ),
     smoke=("one client on the line", "Huber, first round only"),

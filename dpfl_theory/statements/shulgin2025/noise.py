@@ -13,14 +13,11 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
-from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
+from dpfl_theory.statements.shulgin2025._symbols import PAPER, symbols, whole_rounds
 
-PAPER = "shulgin2025"
 _SYMBOLS = (
     Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "positive", r"\sigma"),
-    Symbol("K", "index of the last round; there are $K + 1$", (0, 0), "nonnegative", "K"),
-    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
-    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    *symbols("K", "epsilon", "delta"),
 )
 _CONSTANT = Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v")
 _OF_RANGE = Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")

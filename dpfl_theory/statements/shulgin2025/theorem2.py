@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.core.formula import evaluate_side, sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
@@ -14,7 +15,7 @@ from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import is_square, least_with_noise, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
-from dpfl_theory.statements.shulgin2025.lemma3 import both_ways, second_moment, squared
+from dpfl_theory.statements.shulgin2025.lemma3 import moments, second_moment
 from dpfl_theory.statements.shulgin2025.theorem1 import LONG, THEOREM1, UPHILL
 
 
@@ -55,16 +56,6 @@ def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]
         yield Values({**own, **quiet}, instance={**own, "slope": slope})
 
 
-def _noise_terms(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
-    """2 beta sqrt((K + 1) d sigma^2/n) squared against 4 times the second moment that the server accumulates."""
-    for K, n, d, *texts in instance["noise"]:
-        sigma, beta = map(Fraction, texts)
-        symbols = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
-        yield from both_ways(
-            symbols, 4 * second_moment(K, n, d, sigma, beta), squared(statement, symbols, "privacy noise")
-        )
-
-
 def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Whole runs on the line: the limits of min_k E|f'(x^k)| against the bound, after numbers of rounds for which it is
     rational. The upper limit replaces the expectation where it is at most the bound, else the lower one."""
@@ -93,6 +84,7 @@ _FIRST_ROUNDS = [
     ["1", "3", "3", "0", "29/10"],
     ["4", "2/3", "1/3", "1/7", "1/5"],
 ]
+_NOISE_TERMS = partial(moments, key="noise", term="privacy noise", times=4)
 _NOISE = [[0, 1, 1, "1", "1"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]]
 
 _NOISY_RUNS = {**LONG, "sigma": "2/5"}
@@ -111,7 +103,7 @@ THEOREM2: Statement = Statement(
         _without_noise,
         _accumulated,
         Check("exact", "first round", _first_rounds, {"rounds": _FIRST_ROUNDS}),
-        Check("exact", "the noise term", _noise_terms, {"noise": _NOISE}, part=_TERM),
+        Check("exact", "the noise term", _NOISE_TERMS, {"noise": _NOISE}, part=_TERM),
         ROUND("theorem2", near=JUST_INSIDE, beyond="theorem2-outside"),
         Check("exact", "whole runs on the line", _noisy_runs, _NOISY_RUNS),
         Check("exact", "memories that lead away from the optimum", _noisy_runs, {**UPHILL, "sigma": "1/100"}),
