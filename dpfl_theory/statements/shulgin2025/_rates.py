@@ -104,8 +104,8 @@ def _least(run: Experiment) -> Any:
     from dpfl_theory.simulation import simulate
 
     replicates = run.replicates if run.random else 2
-    recorded, how = ["gradient-norm"], {"start": run.start, "series": True, "device": "cpu"}
-    done = simulate(run.algorithm, run.problem, run.rounds, replicates, SEED, recorded, **how)
+    kept: dict[str, Any] = {"start": run.start, "series": True, "device": "cpu"}
+    done = simulate(run.algorithm, run.problem, run.rounds, replicates, SEED, ["gradient-norm"], **kept)
     values = done["gradient-norm"].every_round[: run.rounds]
     if not run.random:
         return values.min(axis=0)

@@ -92,7 +92,9 @@ def _optimum(s: Formula) -> Proof:
 
 
 def _order(name: str, shrinks: bool) -> Check:
-    @algebra(name, **{"alpha of order R": shrinks})
+    instance: dict[str, Any] = {"alpha of order R": shrinks}
+
+    @algebra(name, **instance)
     def order(s: Formula, **_: bool) -> Proof:
         """With t = (d log(1/delta)/(n epsilon^2))^(1/4) and R of order t: the bound is of order t if alpha is of order
         t too, and of order sqrt(t) if alpha stays fixed."""
