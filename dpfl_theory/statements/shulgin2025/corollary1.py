@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra, special_form
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
@@ -28,15 +28,6 @@ def _sides(s: Symbols) -> Sides:
         {"gradient": s.least},
         {"initialisation": s.gap / (s.c * root), "memory": 2 * s.D / root, "curvature": s.L * s.c / (2 * root)},
     )
-
-
-@algebra("Theorem 1 with R and gamma")
-def _from_theorem1(s: Formula) -> Proof:
-    """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
-    own = {name: s[name] for name in of(THEOREM1) if name in s}
-    root = sp.sqrt(s.K + 1)
-    bound = of(THEOREM1, **{**own, "R": s.D / root, "gamma": s.c / root}).rhs
-    return bound, s.rhs, "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)"
 
 
 @algebra(
@@ -119,7 +110,13 @@ COROLLARY1: Statement = Statement(
     ),
     sides=_sides,
     checks=battery(
-        _from_theorem1,
+        special_form(
+            "Theorem 1 with R and gamma",
+            THEOREM1,
+            "with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)",
+            R=lambda s: s.D / sp.sqrt(s.K + 1),
+            gamma=lambda s: s.c / sp.sqrt(s.K + 1),
+        ),
         _step_is_allowed,
         _exponent,
         Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _ROOTS),

@@ -12,7 +12,7 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.prescribed_noise import DELTA
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra, special_form
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
@@ -61,13 +61,6 @@ def _sides(s: Symbols) -> Sides:
 def best_beta_0(s: Mapping[str, Any]) -> Any:
     """The beta_0 that minimises the bound as K grows, in the statement's symbols."""
     return sp.sqrt(s["gap"] * s["L_max"] * (s["alpha"] + s["R"]) / (2 * s["c"] * s["R"] * _ratio(s)))
-
-
-@algebra("Theorem 2 with the prescription")
-def _from_theorem2(s: Formula) -> Proof:
-    own = {name: s[name] for name in of(THEOREM2) if name in s}
-    bound = of(THEOREM2, **{**own, **s.prescribed}).rhs
-    return bound, s.rhs, "Theorem 2 with the prescribed sigma, beta and gamma"
 
 
 def _many_rounds(s: Formula) -> Any:
@@ -221,7 +214,14 @@ COROLLARY2: Statement = Statement(
     sides=_sides,
     prescription=_prescription,
     checks=battery(
-        _from_theorem2,
+        special_form(
+            "Theorem 2 with the prescription",
+            THEOREM2,
+            "with the prescribed sigma, beta and gamma",
+            sigma=lambda s: s.prescribed["sigma"],
+            beta=lambda s: s.prescribed["beta"],
+            gamma=lambda s: s.prescribed["gamma"],
+        ),
         _optimum,
         _order("order, alpha of order R", True),
         _order("order, alpha fixed: the eighth root", False),

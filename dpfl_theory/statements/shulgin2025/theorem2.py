@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.core.formula import evaluate_side, sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra, becomes
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import is_square, least_with_noise, runs_on_the_line
@@ -29,12 +29,6 @@ def _sides(s: Symbols) -> Sides:
             "privacy noise": 2 * s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n),
         },
     )
-
-
-@algebra("no noise: Theorem 1")
-def _without_noise(s: Formula) -> Proof:
-    own = {name: s[name] for name in of(THEOREM1) if name in s}
-    return of(s.statement, sigma=0).rhs, of(THEOREM1, **own).rhs, "Theorem 2 at sigma = 0 and Theorem 1"
 
 
 @algebra("noise accumulated by the server")
@@ -100,7 +94,7 @@ THEOREM2: Statement = Statement(
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=_sides,
     checks=battery(
-        _without_noise,
+        becomes("no noise: Theorem 1", THEOREM1, "at sigma = 0", sigma=0, E_least="least"),
         _accumulated,
         Check("exact", "first round", _first_rounds, {"rounds": _FIRST_ROUNDS}),
         Check("exact", "the noise term", _NOISE_TERMS, {"noise": _NOISE}, part=_TERM),
