@@ -64,6 +64,7 @@ def rounds_of(
     >>> run = rounds_of(NormEC(gamma=one / 2, alpha=one, beta=one, sigma=0), [one], [zero], 3 * one, [2 * one], 2)
     >>> [str(r.slope) for r in run], [str(r.after) for r in run]
     (['3', '5/2'], ['1/2', '0'])
+    >>> from dpfl_theory.algorithms.error_feedback import Clip21
     >>> rounds_of(Clip21(gamma=one / 2, tau=one, sigma=0), [one], [zero], 2 * one, [zero], 2)[1].residuals
     (Fraction(1, 2),)
     """
