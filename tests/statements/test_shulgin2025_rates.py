@@ -24,7 +24,7 @@ from dpfl_theory.statements.shulgin2025._instances import TABLE
 
 COROLLARY2 = get("shulgin2025.corollary2")
 LOG = math.log(1e5)
-REGIMES = [(id_, regime) for id_, found in _rates.REGIMES.items() for regime in found]
+REGIMES = [(f"corollary{i}", regime) for i in (1, 2) for regime in TABLE[f"exponents{i}"].values()]
 ALL = pytest.mark.parametrize(("id_", "regime"), REGIMES, ids=[f"{i}-{r['symbol']}-{r['family']}" for i, r in REGIMES])
 PRIVATE = [r for i, r in REGIMES if r["family"] == "isotropic quadratics"]
 MEASURED = {"epsilon": -0.75, "n": -0.375, "d": 0.375, "K + 1": 0.0}

@@ -221,8 +221,42 @@ _CLIP21 = (
 )
 """Clip21: first rounds, and runs whose residuals stay below tau."""
 
+_FAMILIES: dict[str, Instance] = {
+    "isotropic quadratics": {
+        "epsilon": 640, "n": 2, "d": 8, "K": 400, "c": 2.0, "R": 0.4, "delta": 1e-5, "distance": 3.0,
+        "replicates": 384,
+    },
+    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "replicates": 128},
+    "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
+    "slopes that last, no noise": {"K": 99},
+}
+
+
+def _grid(tag: str, term: str, family: str, symbol: str, claimed: str, *grid: float) -> Row:
+    """A claimed exponent of a symbol, which runs over a geometric grid of its values decide."""
+    what = {"family": family, "symbol": symbol, "term": term, "claimed": claimed, "grid": list(grid)}
+    return row(tag, f"exponent of {symbol} on {family}", {**what, **_FAMILIES[family]})
+
+
+_FIRST, _SECOND = ("exponents1", "all three"), ("exponents2", "order t: initialisation, memory and privacy noise")
+_EXPONENTS = (
+    _grid(*_FIRST, "quadratics", "K + 1", "-1/2", 101, 401, 1601),
+    _grid(*_FIRST, "slopes that last, no noise", "K + 1", "-1/2", 100, 400, 1600),
+    _grid(*_SECOND, "isotropic quadratics", "epsilon", "-1/2", 320, 640, 1280),
+    _grid(*_SECOND, "isotropic quadratics", "n", "-1/4", 2, 4, 8),
+    _grid(*_SECOND, "isotropic quadratics", "d", "1/4", 32, 16, 8),
+    _grid(*_SECOND, "isotropic quadratics", "K + 1", "0", 201, 401, 801),
+    _grid(*_SECOND, "slopes that last", "epsilon", "-1/2", 13.6, 27.2, 54.4),
+    _grid(*_SECOND, "slopes that last", "n", "-1/4", 1, 4, 16),
+    _grid(*_SECOND, "slopes that last", "d", "1/4", 16, 4, 1),
+    _grid(*_SECOND, "slopes that last", "K + 1", "0", 21, 41, 81),
+)
+"""Corollaries 1 and 2. Along every grid t falls, or stays: the order is claimed for small t, where d is small and the
+other symbols large. R of the isotropic quadratics is in units of t, so that noise makes up nearly all of the remaining
+gradient. D of the quadratics is in units of M."""
+
 TABLE = Instances((
-    *_THEOREMS, *_STEPS, *_RATES, *_CLIP21,
+    *_THEOREMS, *_STEPS, *_RATES, *_CLIP21, *_EXPONENTS,
     edge(shu.SMOOTH_F, "just not L-smooth", {"stated": {"L": "99/100"}}),
     edge(shu.CLIENTS, "just not L_max-smooth", {"stated": {"L_max": "99/100"}}),
     edge(shu.MEMORIES, "just outside R as the largest residual", {"stated": {"residual_0": "101/100"}}),

@@ -125,7 +125,7 @@ COROLLARY1: Statement = Statement(
         ROUND("corollary1", near=JUST_INSIDE, beyond="corollary1-outside"),
         worst.grid_of(worst.rounds, _ROUNDS),
         NORMALISE.by(accurate)("accurate"),
-        rates.fits("corollary1"),
+        NORMALISE.by(rates.fit)("exponents1"),
     ),
     uses=("shulgin2025.theorem1",),
 )

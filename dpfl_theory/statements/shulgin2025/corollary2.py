@@ -237,7 +237,7 @@ COROLLARY2: Statement = Statement(
             "private", near="Huber, epsilon = 8", without={"just outside K >= 0": "exact on the line"}
         ),
         NORMALISE.by(flat)("flat"),
-        rates.fits("corollary2"),
+        NORMALISE.by(rates.fit)("exponents2"),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
 )
