@@ -42,16 +42,12 @@ _SORTED = _problem(
 _LABELS = "breast cancer sorted by label"
 
 
-def _run(problem: Instance, share: float, K: int, sigma: float = 0.0, **more: Any) -> Instance:
-    edges = {"alpha": 0.1, "beta": 0.999, "step": 1.0, "distance": 3.0}
-    return {"problem": problem, "share": share, "K": K, "sigma": sigma, **edges, **more}
-
-
 # fmt: off
 def _norm_ec(
     tags: str, name: str, problem: Instance, share: float, K: int, sigma: float = 0.0, **more: Any
 ) -> Row:
-    return row(tags, name, _run(problem, share, K, sigma, **more))
+    usual = {"alpha": 0.1, "beta": 0.999, "step": 1.0, "distance": 3.0}
+    return row(tags, name, {"problem": problem, "share": share, "K": K, "sigma": sigma, **usual, **more})
 
 
 def _accurate(tags: str, name: str, problem: Instance, K: int, D: float, **more: Any) -> Row:
