@@ -35,7 +35,7 @@ def guarded(statement: Statement, check: Check) -> Check:
 
     def build(of: Statement, instance: Mapping[str, Any]) -> Any:
         built = check.build(of, instance)
-        if not isinstance(built, (list, tuple)):
+        if not isinstance(built, (list, tuple, Iterator)):
             _fit(statement, check, built)
             return built
         several = list(built)

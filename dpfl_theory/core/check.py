@@ -34,15 +34,16 @@ class Check:
     smoke: bool = False
 
     def make(self, statement: Statement, instance: Mapping[str, Any] | None = None) -> Any:
-        """The object that ``build`` makes of the statement and the instance, or another one.
+        """The object that ``build`` makes of the statement and the instance, or another one; a list of those that it
+        yields.
 
         ``stated`` in an instance changes the stated values of some symbols from those of ``build``, so that a
         hypothesis fails: by a factor (``"99/100"``) or, with a sign, by an addend (``"+1/50"``).
         """
         data = self.instance if instance is None else instance
-        if "stated" not in data:
-            return self.build(statement, data)
-        return restated(self.build(statement, {k: v for k, v in data.items() if k != "stated"}), data["stated"])
+        built = self.build(statement, {k: v for k, v in data.items() if k != "stated"})
+        built = list(built) if isinstance(built, Iterator) else built
+        return restated(built, data["stated"]) if "stated" in data else built
 
 
 def checks(

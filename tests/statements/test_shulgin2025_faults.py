@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
+from dpfl_theory.algorithms.error_feedback import Clip21
 from dpfl_theory.checks import algebra, exact, monte_carlo, worst_case
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._clip21_runs import path
-from dpfl_theory.statements.shulgin2025._instances import ACCURATE_PRIVATE, CLOSER, LARGE, NOISY
+from dpfl_theory.statements.shulgin2025._instances import TABLE
+from dpfl_theory.statements.shulgin2025._line import rounds_of
 from dpfl_theory.statements.shulgin2025.clip21 import INACTIVE_CLIPPING, inactive_runs
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
@@ -140,8 +141,9 @@ def test_inactive_clipping_needs_its_hypothesis() -> None:
     assert inactive_runs(INACTIVE_CLIPPING, outside) == []  # the hypothesis fails, so nothing is claimed
     (curvatures, centres), x = [[Fraction(t) for t in texts] for texts in clients[0]], Fraction(2)
     memories = [a * (x - c) for a, c in zip(curvatures, centres)]
-    steps = path(curvatures, centres, x, memories, Fraction(3), Fraction(2, 5), 8)
-    assert max(abs(e) for _, residuals, _ in steps for e in residuals) > 3
+    algorithm = Clip21(gamma=Fraction(2, 5), tau=Fraction(3), sigma=0)
+    rounds = rounds_of(algorithm, curvatures, centres, x, memories, 9)
+    assert max(abs(e) for one in rounds for e in one.residuals) > 3
 
 
 def scaled(statement: Statement, factor: Any) -> Statement:
@@ -184,10 +186,10 @@ def test_the_runs_notice_a_factor(id_: str, name: str) -> None:
 
 
 STILL = {
-    "corollary2": list(ACCURATE_PRIVATE),
-    "theorem2": [n for n in NOISY if n.startswith("16 clients")],
-    "eq12": [n for n in LARGE if "D = 1.0001 M" in n],
-    "eq12.repaired": list(CLOSER),
+    "corollary2": list(TABLE["accurate-private"]),
+    "theorem2": [n for n in TABLE["noisy"] if n.startswith("16 clients")],
+    "eq12": [n for n in TABLE["large"] if "D = 1.0001 M" in n],
+    "eq12.repaired": list(TABLE["closer"]),
 }
 
 

@@ -14,7 +14,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.expressions import AnySymbols, evaluate
 from dpfl_theory.statements import all_statements, get
-from dpfl_theory.statements.shulgin2025._experiments import measured
+from dpfl_theory.statements.shulgin2025._runs import measured
 from dpfl_theory.statements.shulgin2025._symbols import tracked_radius
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")

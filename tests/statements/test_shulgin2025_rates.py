@@ -18,13 +18,13 @@ from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain
 from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.shulgin2025 import _experiments as experiments
 from dpfl_theory.statements.shulgin2025 import _rates
-from dpfl_theory.statements.shulgin2025._instances import FLAT
+from dpfl_theory.statements.shulgin2025 import _runs as experiments
+from dpfl_theory.statements.shulgin2025._instances import TABLE
 
 COROLLARY2 = get("shulgin2025.corollary2")
 LOG = math.log(1e5)
-REGIMES = [(id_, regime) for id_, found in _rates.REGIMES.items() for regime in found]
+REGIMES = [(f"corollary{i}", regime) for i in (1, 2) for regime in TABLE[f"exponents{i}"].values()]
 ALL = pytest.mark.parametrize(("id_", "regime"), REGIMES, ids=[f"{i}-{r['symbol']}-{r['family']}" for i, r in REGIMES])
 PRIVATE = [r for i, r in REGIMES if r["family"] == "isotropic quadratics"]
 MEASURED = {"epsilon": -0.75, "n": -0.375, "d": 0.375, "K + 1": 0.0}
@@ -108,7 +108,7 @@ def test_memories_that_never_move_lose_the_rate() -> None:
 
 def test_the_order_is_attained_on_slopes_that_last() -> None:
     """min_k E||grad f(x^k)|| is t in every replicate, with noise: each exponent is exactly the claimed one."""
-    for name, instance in FLAT.items():
+    for name, instance in TABLE["flat"].items():
         e = experiments.flat(COROLLARY2, instance)
         v = e.values
         assert v["sigma"] > 0

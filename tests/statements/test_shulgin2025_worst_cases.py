@@ -15,9 +15,8 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Sides
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.shulgin2025 import _many_rounds as many
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import largest_residual_symbolic
+from dpfl_theory.statements.shulgin2025._symbols import largest_residual
 
 SETTINGS = Settings(device="cpu")
 
@@ -33,12 +32,12 @@ def away(gradient: Any, estimate: Any, error: Any) -> Any:
 
 
 MANY: dict[str, Callable[..., Any]] = {
-    "theorem1": many.rounds,
-    "theorem1.sharpened": many.by_angles,
-    "corollary1": many.rounds,
-    "eq12": many.smallest_gradient,
-    "eq12.any-D": many.smallest_gradient,
-    "eq12.repaired": many.smallest_gradient,
+    "theorem1": worst.rounds,
+    "theorem1.sharpened": worst.by_angles,
+    "corollary1": worst.rounds,
+    "eq12": worst.smallest_gradient,
+    "eq12.any-D": worst.smallest_gradient,
+    "eq12.repaired": worst.smallest_gradient,
 }
 
 
@@ -74,27 +73,27 @@ def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[
 @pytest.mark.parametrize("id_", ["theorem1", "corollary1"])
 def test_half_of_the_bound_is_refuted(id_: str) -> None:
     for check in several_rounds(id_):
-        assert solved(id_, many.rounds, check.instance, times=Fraction(1, 2)).refuted is not None
+        assert solved(id_, worst.rounds, check.instance, times=Fraction(1, 2)).refuted is not None
 
 
 @pytest.mark.slow
 def test_the_sharpened_bound_needs_its_leg() -> None:
     """Estimates at the largest angle: with A/2 in place of A, sqrt(min ||grad f||^2 - A^2) grows from 1 to 1.19."""
     found = {"class": "non-convex", "L": "1", "gradient": "5/4", "error": "3/4", "estimates": ["1", "1", "1"]}
-    assert solved("theorem1.sharpened", many.by_angles, found).proved
+    assert solved("theorem1.sharpened", worst.by_angles, found).proved
     with_half = get("shulgin2025.theorem1.sharpened")
     made = sides_of(with_half)
-    A = largest_residual_symbolic(symbols_of(with_half))
+    A = largest_residual(symbols_of(with_half))
     halved = Sides(made.lhs, {k: v.subs(A, A / 2) for k, v in made.rhs.items()})
     planted = replace(with_half, sides=lambda s: halved)
-    assert worst_case.solve(worst_case.inequality(planted, many.by_angles(planted, found))).refuted is not None
+    assert worst_case.solve(worst_case.inequality(planted, worst.by_angles(planted, found))).refuted is not None
 
 
 def test_one_round_of_the_sharpened_bound_is_tight() -> None:
     for kind in ("convex", "non-convex"):
         found = {"class": kind, "L": "1", "gradient": "1", "error": "1/64", "estimates": ["1"]}
         times = Fraction(98, 100)
-        assert solved("theorem1.sharpened", many.by_angles, found, times=times).refuted is not None
+        assert solved("theorem1.sharpened", worst.by_angles, found, times=times).refuted is not None
 
 
 @pytest.mark.parametrize("id_", ["descent", "descent.sharpened"])

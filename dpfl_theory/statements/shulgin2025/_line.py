@@ -1,4 +1,4 @@
-"""alpha-NormEC on the line in rational numbers: whole runs for the exact checks of shulgin2025's theorems.
+"""alpha-NormEC and Clip21 on the line in rational numbers: whole runs for the exact checks of shulgin2025's theorems.
 
 The clients are f_i = curvature_i (x - centre_i)^2/2. R = 1 is the unit of gradients, alpha and beta are squares of
 rational numbers, so that Theorem 1's bounds are rational, or roots of rational numbers.
@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
-from dpfl_theory.algorithms.error_feedback import NormEC
-from dpfl_theory.core import Check, Statement, Values, checks
+from dpfl_theory.algorithms.error_feedback import ErrorFeedback, NormEC
+from dpfl_theory.core import Statement, Values
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
@@ -21,51 +20,63 @@ from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
 
 
-@dataclass(frozen=True)
-class LineRound:
-    """One round: |f'(x^k)|, the largest |f_i'(x^k) - v_i^k| and |f_i'(x^k) - v_i^{k+1}|, and v^{k+1}."""
+class Round(NamedTuple):
+    """x^k, f'(x^k), the clients' f_i'(x^k) - v_i^k and f_i'(x^k) - v_i^{k+1}, and v^{k+1}."""
 
-    slope: Fraction
-    previous: Fraction
-    after: Fraction
+    x: Fraction
+    gradient: Fraction
+    residuals: tuple[Fraction, ...]
+    left: tuple[Fraction, ...]
     estimate: Fraction
 
+    @property
+    def slope(self) -> Fraction:
+        """|f'(x^k)|."""
+        return abs(self.gradient)
 
-@dataclass(frozen=True)
-class LineRun:
+    @property
+    def after(self) -> Fraction:
+        """The largest residual after the update of the memories."""
+        return max(map(abs, self.left))
+
+
+class LineRun(NamedTuple):
     """A run's rounds and the symbols of Theorem 1, except K."""
 
     symbols: Mapping[str, Fraction]
-    rounds: Sequence[LineRound]
+    rounds: Sequence[Round]
+
+    @property
+    def least(self) -> Fraction:
+        """min_k |f'(x^k)|."""
+        return min(one.slope for one in self.rounds)
 
 
-def alpha_norm_ec(
-    curvatures: Sequence[Fraction],
-    centres: Sequence[Fraction],
-    x: Fraction,
-    memories: Sequence[Fraction],
-    alpha: Fraction,
-    beta: Fraction,
-    gamma: Fraction,
-    count: int,
-) -> list[LineRound]:
-    """Rounds of Algorithm 1 without noise.
+Numbers = Sequence[Fraction]
+
+
+def rounds_of(
+    algorithm: ErrorFeedback, curvatures: Numbers, centres: Numbers, x: Fraction, memories: Numbers, count: int
+) -> list[Round]:
+    """Rounds of an algorithm without noise.
 
     >>> one, zero = Fraction(1), Fraction(0)
-    >>> run = alpha_norm_ec([one], [zero], 3 * one, [2 * one], one, one, one / 2, 2)
+    >>> run = rounds_of(NormEC(gamma=one / 2, alpha=one, beta=one, sigma=0), [one], [zero], 3 * one, [2 * one], 2)
     >>> [str(r.slope) for r in run], [str(r.after) for r in run]
     (['3', '5/2'], ['1/2', '0'])
+    >>> from dpfl_theory.algorithms.error_feedback import Clip21
+    >>> rounds_of(Clip21(gamma=one / 2, tau=one, sigma=0), [one], [zero], 2 * one, [zero], 2)[1].residuals
+    (Fraction(1, 2),)
     """
     world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
     v_i = tuple(map(Vector, memories))
-    algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
-    found, point, estimate = list[LineRound](), Vector(x), average(v_i)
+    found, point, estimate = list[Round](), Vector(x), average(v_i)
     for _ in range(count):
         gradients = [world.gradient(i, point) for i in range(world.clients)]
         after = run_round(algorithm, world, point, (estimate, v_i))
         estimate, kept = after.state
-        before, left = (max(world.length(g - v) for g, v in zip(gradients, own)) for own in (v_i, kept))
-        found.append(LineRound(world.length(average(gradients)), before, left, estimate.known))
+        before, left = (tuple((g - v).known for g, v in zip(gradients, own)) for own in (v_i, kept))
+        found.append(Round(point.known, average(gradients).known, before, left, estimate.known))
         point, v_i = after.x, kept
     return found
 
@@ -74,7 +85,7 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
     limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
-        curvatures, centres = ([Fraction(t) for t in row] for row in texts)
+        curvatures, centres = ([Fraction(text) for text in row] for row in texts)
         n = len(curvatures)
         L, L_max = sum(curvatures, Fraction(0)) / n, max(curvatures)
         star = sum((a * c for a, c in zip(curvatures, centres)), Fraction(0)) / (n * L)
@@ -87,18 +98,10 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
                 raise ValueError(f"beta = {beta} is not below alpha + R = {alpha + 1}")
             gamma = Fraction(step) * beta / ((alpha + 1) * L_max)
             memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
-            symbols = {
-                "gap": L * (x - star) ** 2 / 2,
-                "gamma": gamma,
-                "R": Fraction(1),
-                "alpha": alpha,
-                "beta": beta,
-                "L": L,
-                "L_max": L_max,
-                "n": Fraction(n),
-            }
-            rounds = alpha_norm_ec(curvatures, centres, x, memories, alpha, beta, gamma, int(instance["rounds"]))
-            yield LineRun(symbols, rounds)
+            symbols = {"gap": L * (x - star) ** 2 / 2, "gamma": gamma, "R": Fraction(1), "alpha": alpha, "beta": beta}
+            symbols |= {"L": L, "L_max": L_max, "n": Fraction(n)}
+            algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
+            yield LineRun(symbols, rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"])))
 
 
 def _tail(squared: Fraction) -> Fraction:
@@ -116,13 +119,12 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
     is the one without noise; afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k.
     """
     most, least, turned = [], [], Fraction(0)
-    for k in range(K + 1):
-        slope = run.rounds[k].slope
+    for k, now in enumerate(run.rounds[: K + 1]):
         far = run.rounds[0].slope + run.symbols["L"] * run.symbols["gamma"] * k
         share = min(turned, Fraction(1))
-        most.append((1 - share) * slope + share * far if far > slope else slope)
-        least.append((1 - share) * slope)
-        turned += _tail(run.rounds[k].estimate ** 2 / moments[k])
+        most.append((1 - share) * now.slope + share * max(far, now.slope))
+        least.append((1 - share) * now.slope)
+        turned += _tail(now.estimate**2 / moments[k])
     return min(least), min(most)
 
 
@@ -154,19 +156,12 @@ def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fract
 
 
 def largest_residual(R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
-    """A = max(R - beta R/(alpha + R), (sqrt beta - sqrt alpha)^2): the largest residual after an update of the
-    memories, for alpha and beta that are squares of fractions.
+    """A of `_symbols.largest_residual`, for alpha and beta that are squares of fractions.
 
     >>> str(largest_residual(Fraction(1), Fraction(1, 16), Fraction(1)))
     '9/16'
     """
     return max(R - beta * R / (alpha + R), max(Fraction(0), root(beta) - root(alpha)) ** 2)
-
-
-def largest_residual_symbolic(s: Mapping[str, Any]) -> Any:
-    """A of `largest_residual` in a statement's symbols."""
-    over = sp.Max(0, sp.sqrt(s["beta"]) - sp.sqrt(s["alpha"])) ** 2
-    return sp.Max(s["R"] - s["beta"] * s["R"] / (s["alpha"] + s["R"]), over)
 
 
 def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -178,14 +173,11 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
     Fraction(17, 10)
     """
-    world, x = Quadratics([1], [0]), Vector(50 * R)
-    memory = x - Vector(r)
-    algorithm = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0)
-    after = run_round(algorithm, world, x, (memory, (memory,)))
-    estimate, _ = after.state
-    if estimate.known <= 0:
-        raise ValueError(f"the memory {estimate.known} does not point along the step: the residual {r} is too large")
-    return world.length(world.gradient(0, after.x) - estimate)
+    algorithm, one = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0), Fraction(1)
+    first, second = rounds_of(algorithm, [one], [0 * one], 50 * R, [50 * R - r], 2)
+    if first.estimate <= 0:
+        raise ValueError(f"the memory {first.estimate} does not point along the step: the residual {r} is too large")
+    return abs(second.residuals[0])
 
 
 def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
@@ -198,71 +190,9 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
     beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
     gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
-    symbols = {
-        "K": Fraction(0),
-        "L_max": L,
-        "D": R,
-        "c": gamma,
-        "n": Fraction(1),
-        "d": Fraction(1),
-        "sigma": Fraction(0),
-    }
-    symbols |= {
-        "gap": slope**2 / (2 * L),
-        "least": slope,
-        "E_least": slope,
-        "beta": beta,
-        "beta_0": beta,
-        "gamma": gamma,
-    }
+    symbols = {**dict.fromkeys(("K", "sigma"), Fraction(0)), **dict.fromkeys(("n", "d"), Fraction(1))}
+    symbols |= {"L_max": L, "D": R, "c": gamma, "gap": slope**2 / (2 * L), "least": slope, "E_least": slope}
+    symbols |= {"beta": beta, "beta_0": beta, "gamma": gamma}
     symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
     budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
     return Values({**symbols, **budget}, instance=instance)
-
-
-def edges(inside: Mapping[str, str], outside: Mapping[str, Mapping[str, str]]) -> tuple[Check, ...]:
-    """`one_round` just inside a statement's hypotheses, and just outside each of those that are named."""
-    found = {"one round, just inside the hypotheses": inside}
-    beyond = {f"just outside {words}": {**inside, **change} for words, change in outside.items()}
-    return checks("exact", one_round, {**found, **beyond}, dict.fromkeys(beyond, "not-applicable"))
-
-
-INSIDE = {"L": "1", "slope": "1", "R": "1/100", "alpha": "1/100", "beta share": "99/100", "step": "1"}
-OUTSIDE = {
-    "L <= L_max": {"L_max": "99/100"},
-    "beta < alpha + R": {"beta share": "101/100"},
-    "gamma at its limit": {"step": "51/50"},
-    "K >= 0": {"K": "-1/50"},
-    "R as the largest residual": {"residual_0": "101/10000"},
-}
-"""Changes just outside Theorem 1's hypotheses, which other statements share in part."""
-NO_NOISE = {"messages without noise": {"sigma": "1/50"}}
-TWELVE = {"L": "1", "slope": "1", "R": "51/50", "alpha": "0", "beta share": "99/100", "gamma": "1"}
-WEIGHTED = {"L": "1", "slope": "1", "R": "2", "D": "1", "alpha": "2", "beta": "2", "gamma": "1"}
-_BOTH = {
-    "L <= L_max": {"L_max": "99/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "D": "5151/5000"},
-    "gamma as prescribed": {"gamma": "99/100"},
-    **NO_NOISE,
-}
-BEYOND_TWELVE = {
-    **_BOTH,
-    "R as the largest residual": {"residual_0": "103/100"},
-    "beta < alpha + R": {"beta share": "101/100"},
-    "R = D/sqrt(K + 1)": {"D": "103/100"},
-}
-BEYOND_WEIGHTED = {
-    **_BOTH,
-    "L <= L_max": {"L_max": "99/100", "alpha": "19701/10000", "beta": "19701/10000", "R": "199/100"},
-    "K >= 0": {"K": "201/10000", "gamma": "100/101", "alpha": "200/101", "beta": "200/101", "R": "200/101"},
-    "R as the largest residual": {"residual_0": "101/50"},
-    "alpha as prescribed": {"alpha": "101/50"},
-    "beta as prescribed": {"beta": "101/50"},
-    "R <= (D + M)/sqrt(K + 1)": {"R": "51/25"},
-}
-"""Changes just outside the hypotheses of (12), and of its repaired form."""
-
-RESIDUALS = {"points": 40, "roots": [["0", "3/10"], ["1/2", "1/2"], ["1", "1/2"], ["2", "2"], ["0", "7/10"]]}
-"""With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
-SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
-OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}

@@ -14,63 +14,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Statement, checks
+from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.shulgin2025 import _experiments as experiments
+from dpfl_theory.statements.shulgin2025 import _runs as experiments
 from dpfl_theory.statements.shulgin2025._instances import quadratics
-
-__all__ = ["REGIMES", "build_one", "fits", "fitted", "with_symbol", "without_noise"]
 
 SEED = 2025
 """The seed of the fitted runs, which no check uses."""
 _CHOOSING = 3
 """One replicate in this number chooses the round whose expectation the others estimate."""
-_ORDER = "order t: initialisation, memory and privacy noise"
-
-
-def _regime(family: str, symbol: str, claimed: str, grid: list[Any], **more: Any) -> dict[str, Any]:
-    where = {"symbol": symbol, "term": _ORDER, "claimed": claimed, "grid": grid}
-    return {"family": family, **where, **_BASES[family], **more}
-
-
-_BASES: dict[str, dict[str, Any]] = {
-    "isotropic quadratics": {
-        **{
-            "epsilon": 640,
-            "n": 2,
-            "d": 8,
-            "K": 400,
-            "c": 2.0,
-            "R": 0.4,
-            "delta": 1e-5,
-            "distance": 3.0,
-            "replicates": 384,
-        }
-    },
-    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "replicates": 128},
-    "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
-    "slopes that last, no noise": {"K": 99},
-}
-_ROUNDS = {"term": "all three"}
-REGIMES: dict[str, tuple[dict[str, Any], ...]] = {
-    "corollary1": (
-        _regime("quadratics", "K + 1", "-1/2", [101, 401, 1601], **_ROUNDS),
-        _regime("slopes that last, no noise", "K + 1", "-1/2", [100, 400, 1600], **_ROUNDS),
-    ),
-    "corollary2": (
-        _regime("isotropic quadratics", "epsilon", "-1/2", [320, 640, 1280]),
-        _regime("isotropic quadratics", "n", "-1/4", [2, 4, 8]),
-        _regime("isotropic quadratics", "d", "1/4", [32, 16, 8]),
-        _regime("isotropic quadratics", "K + 1", "0", [201, 401, 801]),
-        _regime("slopes that last", "epsilon", "-1/2", [13.6, 27.2, 54.4]),
-        _regime("slopes that last", "n", "-1/4", [1, 4, 16]),
-        _regime("slopes that last", "d", "1/4", [16, 4, 1]),
-        _regime("slopes that last", "K + 1", "0", [21, 41, 81]),
-    ),
-}
-"""Along every grid t falls, or stays: the order is claimed for small t, where d is small and the other symbols large. R
-of the isotropic quadratics is in units of t, so that noise makes up nearly all of the remaining gradient. D of the
-quadratics is in units of M, as in `accurate`."""
 
 
 def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
@@ -96,20 +48,14 @@ def build_one(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return experiments.accurate_private(statement, {**instance, "problem": problem, "t": t})
 
 
-def fits(corollary: str) -> tuple[Check, ...]:
-    """The Monte-Carlo checks of one corollary's exponents."""
+def fit(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """The run of the grid's far end, with notes on the whole grid."""
 
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        last = build_one(statement, with_symbol(instance, instance["grid"][-1]))
+    def notes() -> dict[str, Any]:
+        found = [build_one(statement, with_symbol(instance, value)) for value in instance["grid"]]
+        return fitted(instance, found, statement)
 
-        def fit() -> dict[str, Any]:
-            found = [build_one(statement, with_symbol(instance, value)) for value in instance["grid"]]
-            return fitted(instance, found, statement)
-
-        return replace(last, notes=rates.Fit(fit))
-
-    named = {f"exponent of {r['symbol']} on {r['family']}": r for r in REGIMES[corollary]}
-    return checks("monte-carlo", build, named)
+    return replace(build_one(statement, with_symbol(instance, instance["grid"][-1])), notes=rates.Fit(notes))
 
 
 def _least(run: Experiment) -> Any:
@@ -118,17 +64,8 @@ def _least(run: Experiment) -> Any:
     from dpfl_theory.simulation import simulate
 
     replicates = run.replicates if run.random else 2
-    done = simulate(
-        run.algorithm,
-        run.problem,
-        run.rounds,
-        replicates,
-        SEED,
-        ["gradient-norm"],
-        start=run.start,
-        series=True,
-        device="cpu",
-    )
+    kept: dict[str, Any] = {"start": run.start, "series": True, "device": "cpu"}
+    done = simulate(run.algorithm, run.problem, run.rounds, replicates, SEED, ["gradient-norm"], **kept)
     values = done["gradient-norm"].every_round[: run.rounds]
     if not run.random:
         return values.min(axis=0)
@@ -149,14 +86,13 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     noise (where noise contributes)."""
     import numpy as np
 
-    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
-    for value, run in zip(instance["grid"], found):
-        sample, terms = _least(run), rates.terms(statement, run.values)
-        bound = math.fsum(terms.values())
-        symbols.append(float(value))
-        samples.append(sample)
-        bounds.append(bound)
-        shares.append(1.0 if instance["term"] == _ROUNDS["term"] else 1.0 - terms["curvature"] / bound)
-        if instance["family"] == "isotropic quadratics":
-            vanishing.append(1.0 - float(np.mean(_least(without_noise(run))) / np.mean(sample)))
-    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)
+    samples, terms = [_least(run) for run in found], [rates.terms(statement, run.values) for run in found]
+    bounds = [math.fsum(one.values()) for one in terms]
+    every = instance["term"] == "all three"
+    shares = [1.0 if every else 1.0 - one["curvature"] / bound for one, bound in zip(terms, bounds)]
+    vanishing = [
+        1.0 - float(np.mean(_least(without_noise(run))) / np.mean(sample))
+        for run, sample in zip(found, samples)
+        if instance["family"] == "isotropic quadratics"
+    ]
+    return rates.exponent(instance, [float(v) for v in instance["grid"]], samples, bounds, shares, vanishing)

@@ -45,23 +45,32 @@ def _least(name: str, latex: str, meaning: str) -> Expected:
 
 
 LEAST = _least(
-    "least", r"\min_k \|\nabla f(x^k)\|", (r"$\min_k \|\nabla f(x^k)\|$ over $k = 0$..K, of a run without noise")
+    "least", r"\min_k \|\nabla f(x^k)\|", r"$\min_k \|\nabla f(x^k)\|$ over $k = 0$..K, of a run without noise"
 )
 E_LEAST = _least("E_least", r"\min_k \mathbb{E}\|\nabla f(x^k)\|", r"$\min_k E\|\nabla f(x^k)\|$ over $k = 0$..K")
 
 
-def next_residual(radius: str) -> Expected:
-    """Lemma 2's left side, after a round that started with residuals of at most this radius, in LaTeX."""
-    return Expected(
-        "residual",
-        (("largest-residual", 1),),
-        (1, -1),
-        r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|",
-        f"the largest residual after a round that started with residuals of at most ${radius}$",
-        when="end",
-    )
+def at_the_end(name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str) -> Expected:
+    """An expectation after the last round."""
+    return Expected(name, ((observable, 1),), unit, latex, meaning, when="end")
 
 
+def next_residual(meaning: str) -> Expected:
+    """The left side of Lemma 2, and of Clip21's."""
+    latex = r"\max_i \|\nabla f_i(x^{k+1}) - v_i^{k+1}\|"
+    return at_the_end("residual", "largest-residual", (1, -1), latex, f"the largest residual after {meaning}")
+
+
+GAP_AFTER = at_the_end("gap_after", "suboptimality", (1, 0), r"(f(x^{k+1}) - f^{\inf})", r"$f(x^{k+1}) - f_\text{inf}$")
+GAP_OF_ROUND = Symbol("gap", r"$f(x^k) - f_\text{inf}$", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
+
+
+def norm(name: str, latex: str, meaning: str = "") -> Symbol:
+    """The length of a vector in the gradient's unit."""
+    return Symbol(name, meaning or f"${latex}$".replace("mathrm", "operatorname"), (1, -1), "nonnegative", latex)
+
+
+SLOPE = norm("slope", r"\|\nabla f(x^k)\|")
 BOUND = Symbol("R", r"a bound of the residuals $\|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "positive", "R")
 SCALE = Symbol("R", r"the length in the limits of $\beta$ and $\gamma$", (1, -1), "positive", "R")
 """R of Lemma 2, as restored and as repaired."""
@@ -77,6 +86,16 @@ def step_limit(s: Any, radius: Any) -> Any:
     return s.beta * radius / ((s.alpha + radius) * s.L_max)
 
 
+def overshoot(s: Any) -> Any:
+    """q = max(0, sqrt(beta) - sqrt(alpha))^2, the most by which an update of the memories overshoots."""
+    return sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2
+
+
+def largest_residual(s: Any) -> Any:
+    """A = max(R - beta R/(alpha + R), q): the largest residual after an update of the memories."""
+    return sp.Max(s.R - s.beta * s.R / (s.alpha + s.R), overshoot(s))
+
+
 def tracked_radius(s: Any) -> Any:
     """The repaired Lemma 2's rho = max(R, q + beta R/(alpha + R)), q = max(0, sqrt(beta) - sqrt(alpha))^2.
 
@@ -84,7 +103,7 @@ def tracked_radius(s: Any) -> Any:
     >>> round(evaluate(tracked_radius(AnySymbols()), {"R": 1.0, "alpha": 0.0, "beta": 0.9}), 9)
     1.8
     """
-    return sp.Max(s.R, sp.Max(0, sp.sqrt(s.beta) - sp.sqrt(s.alpha)) ** 2 + s.beta * s.R / (s.alpha + s.R))
+    return sp.Max(s.R, overshoot(s) + s.beta * s.R / (s.alpha + s.R))
 
 
 SMOOTH = Hypothesis(
@@ -95,6 +114,9 @@ CONTRACTS = Hypothesis(lambda s: (s.alpha >= 0, s.beta > 0, s.beta < s.alpha + s
 STEP = Hypothesis(
     lambda s: (s.gamma > 0, s.gamma <= step_limit(s, s.R)), r"$0 < \gamma \le \beta R/((\alpha + R) L_\text{max})$"
 )
+
+
+POSITIVE_STEP = Hypothesis(lambda s: s.gamma > 0)
 
 
 def whole_rounds(s: Any) -> tuple[Any, ...]:
@@ -111,6 +133,9 @@ FIRST = Hypothesis(
     r"$R = \max_i \|\nabla f_i(x^0) - v_i^0\| > 0$",
     partial=("residual_0",),
 )
+MEMORIES = Hypothesis(lambda s: sp.Eq(s.residual_0, s.R), r"$R = \max_i \|\nabla f_i(x^k) - v_i^k\|$")
+CLIPS = Hypothesis(lambda s: (s.gamma > 0, s.tau > 0))
+"""Clip21's memories, which may have no error, and its step and threshold."""
 WITHIN = Hypothesis(
     lambda s: (s.R > 0, s.residual_0 <= s.R),
     r"$\max_i \|\nabla f_i(x^k) - v_i^k\| \le R$ and $R > 0$",

@@ -1,9 +1,15 @@
-"""Worst cases of one round of shulgin2025's algorithms over all smooth functions, convex or not.
+"""Worst cases of one round, or of many, of shulgin2025's algorithms over all smooth functions, convex or not.
 
 Norms are made linear by fixing them as multiples of one length: the step s = x^k - x^{k+1}, of length gamma with server
 normalisation, or a residual e. Where a side is monotone in a norm, the norm is only bounded, which enlarges the class.
 Functions are bounded from below: f_inf = 0 and ||grad f||^2 <= 2 L f at every point. Where a statement takes the
 estimate v as it is, only the server's step of the round is run.
+
+Many rounds: the estimates' errors are given, as the memories' update bounds them (Lemma 2), and their lengths, as a
+message of unknown length is not a linear form. The unit of a round is its step, gamma = ||s^k||. Equal steps would
+leave no interior for a counterexample. So their squares may differ by a hundredth, and each round has its own gamma in
+the sums. Instances are such that steps in any direction, or away from the estimate, would break the inequality: K + 1
+rounds must gain more than a gradient implies for f(x^0) - f_inf.
 
 For the operators by themselves, smoothed normalisation and clipping, one property at a time is checked, over all
 vectors. An operator enters as a vector h that is not known to be a multiple of g. It is only known to lie in a set that
@@ -14,11 +20,14 @@ to another multiple of g. Lengths are in units of ||g|| = r: kappa is 1/(alpha +
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
 from dpfl_theory.semantics.performance import FunctionClass
@@ -39,6 +48,7 @@ class Objective:
         self.problem = PEP() if problem is None else problem
         self.L, self._bounded = smoothness, bounded
         self.function = self.problem.declare_function(kind, L=smoothness)
+        self.world = FunctionClass(self.problem, [self.function])
 
     def gradient_and_value(self, point: Any) -> tuple[Any, Any]:
         """(gradient, value) at a point."""
@@ -46,6 +56,17 @@ class Objective:
         if self._bounded:
             self.problem.add_constraint(gradient**2 / (2 * self.L) <= value)
         return gradient, value
+
+
+def _point() -> Any:
+    """A new vector of the problem."""
+    from PEPit import Point
+
+    return Point()
+
+
+def _numbers(instance: Mapping[str, Any], *names: str) -> Iterator[float]:
+    return (number(instance, name) for name in names)
 
 
 def stepped(world: FunctionClass, x: Any, estimate: Vector) -> Any:
@@ -62,17 +83,13 @@ def descent(
     instance: class, L, and in units of L gamma: ``gradient`` = ||grad f||, ``error`` = ||grad f - v||, ``estimate`` =
     ||v||. shift: the added term, from gradient and error; None for the gradient.
     """
-    from PEPit import Point
-
-    L, slope = number(instance, "L"), number(instance, "gradient")
-    error, estimate = number(instance, "error"), number(instance, "estimate")
+    L, slope, error, estimate = _numbers(instance, "L", "gradient", "error", "estimate")
     f = Objective(instance, L)
-    world = FunctionClass(f.problem, [f.function])
-    x, s = f.problem.set_initial_point(), Point()
+    x, s = f.problem.set_initial_point(), _point()
     v = Vector(estimate * L * s)
-    world.set_length(v, estimate * L)  # in units of gamma = ||s||
+    f.world.set_length(v, estimate * L)  # in units of gamma = ||s||
     g, before = f.gradient_and_value(x)
-    _after, after = f.gradient_and_value(stepped(world, x, v))
+    _after, after = f.gradient_and_value(stepped(f.world, x, v))
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
@@ -98,14 +115,11 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     ``clients`` = 1: the only client, whose memory is the direction of the step, of length ``estimate`` over gamma L;
     otherwise the step has any direction. ``step``: gamma over its limit, 1 except outside the hypotheses.
     """
-    from PEPit import Point
-
-    L, a, b = number(instance, "L"), number(instance, "alpha"), number(instance, "beta")
-    r = number(instance, "residual")
+    L, a, b, r = _numbers(instance, "L", "alpha", "beta", "residual")
     most = b / (1 + a)  # L gamma over R at its limit
     f = Objective(instance, L, bounded=False)
-    world = FunctionClass(f.problem, [f.function])
-    x, e = Vector(f.problem.set_initial_point()), Vector(Point())
+    world = f.world
+    x, e = Vector(f.problem.set_initial_point()), Vector(_point())
     world.set_length(e, r)
     memory = world.gradient(0, x) - e
     algorithm = NormEC(gamma=1, alpha=a, beta=b, sigma=0)
@@ -114,22 +128,24 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         world.set_length(kept, number(instance, "estimate") * L)  # in units of gamma
         after = run_round(algorithm, world, x, (memory, (memory,))).x
     else:
-        after = x - Vector(Point())
+        after = x - Vector(_point())
     f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
-    values = {"residual^2": world.square(world.gradient(0, after) - kept), "R": 1, "residual_0": r, "alpha": a}
-    values |= {"beta": b, "gamma": number({"step": "1", **instance}, "step") * most / L, "L_max": L}
-    unit = world.square(e) / r**2
-    return WorstCase(f.problem, values, "the next residual, squared", unit=unit, squared=True)
+    values = {"R": 1, "residual_0": r, "alpha": a, "beta": b, "L_max": L}
+    values |= {"gamma": number({"step": "1", **instance}, "step") * most / L}
+    return _residual(f, after, kept, values, unit=world.square(e) / r**2)
+
+
+def _residual(f: Objective, after: Vector, kept: Vector, values: Mapping[str, Any], **more: Any) -> WorstCase:
+    """The squared length of the gradient at the next point less the memory that is kept."""
+    square = f.world.square(f.world.gradient(0, after) - kept)
+    return WorstCase(f.problem, {"residual^2": square, **values}, "the next residual, squared", squared=True, **more)
 
 
 def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """One step x - gamma v. instance: class, L, ``gamma L`` <= 1."""
-    from PEPit import Point
-
-    L = number(instance, "L")
-    gamma = number(instance, "gamma L") / L
-    f = Objective(instance, L)
-    x, v = f.problem.set_initial_point(), Point()
+    L, step = _numbers(instance, "L", "gamma L")
+    gamma, f = step / L, Objective(instance, L)
+    x, v = f.problem.set_initial_point(), _point()
     g, before = f.gradient_and_value(x)
     _after, after = f.gradient_and_value(x - gamma * v)
     values = {"L": L, "gamma": gamma, "gap": before, "gap_after": after}
@@ -140,19 +156,16 @@ def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """The next residual of one client. instance: class, L, and in units of ||e_i^k||: ``tau``, ``moved`` = L_i gamma
     ||v^{k+1}||."""
-    from PEPit import Point
-
-    L, tau, moved = number(instance, "L"), number(instance, "tau"), number(instance, "moved")
+    L, tau, moved = _numbers(instance, "L", "tau", "moved")
     f = Objective(instance, L, bounded=False)
-    world = FunctionClass(f.problem, [f.function])
-    x, s, e = Vector(f.problem.set_initial_point()), Vector(Point()), Vector(Point())
+    world = f.world
+    x, s, e = Vector(f.problem.set_initial_point()), Vector(_point()), Vector(_point())
     world.set_length(e, 1.0)
     memory = world.gradient(0, x) - e
     kept = Clip21(tau=tau).updated(WorldOperations(world), world.gradient(0, x), memory)
     f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
-    values = {"residual^2": world.square(world.gradient(0, x - s) - kept), "R": 1, "residual_0": 1, "tau": tau}
-    values |= {"L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
-    return WorstCase(f.problem, values, "the next residual, squared", unit=world.square(e), squared=True)
+    values = {"R": 1, "residual_0": 1, "tau": tau, "L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
+    return _residual(f, x - s, kept, values, unit=world.square(e))
 
 
 def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -185,18 +198,91 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
-def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
-    """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
-    found = []
-    for axis in axes:
-        for kind in ("convex", "non-convex"):
-            words = ", ".join(f"{k} = {_words(v)}" for k, v in axis.items() if (k, v) != ("L", "1"))
-            found.append(Check("worst-case", f"{prefix}{kind}, {words}", build, {"class": kind, **axis}, expected))
-    return found
+Tie = Callable[[Any, Any, Any], Any]
+"""(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
+
+_SPREAD = 1 / 128
+"""The relative amount by which a squared step may be shorter than the first one."""
 
 
-def _words(value: Any) -> str:
-    return f"({', '.join(value)})" if isinstance(value, list) else str(value)
+def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
+    """||grad f - v||^2 <= error, v along the step: Algorithm 1."""
+    return (gradient - estimate) ** 2 <= error
+
+
+def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
+    """The function, its value at x^0, and the sum of the squared steps."""
+    f = Objective(instance, number(instance, "L"))
+    x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
+    for text in instance["estimates"]:
+        g, value = f.gradient_and_value(x)
+        s = _point()
+        square = s**2
+        if first is None:
+            first, before = square, value
+        else:
+            f.problem.add_constraint(square <= first)
+            f.problem.add_constraint((1 - _SPREAD) * first <= square)
+        f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
+        length = number({"v": text}, "v") * f.L
+        estimate = Vector(length * s)
+        f.world.set_length(estimate, length)  # in units of gamma = ||s||
+        tied = tie(g, estimate.known, error**2 * f.L**2 * square)
+        if tied is not None:
+            f.problem.add_constraint(tied)
+        x, total = stepped(f.world, x, estimate), total + square
+    f.gradient_and_value(x)
+    return f, before, total
+
+
+def _case(
+    instance: Mapping[str, Any], slope: float, ran: tuple[Objective, Any, Any], label: str, **more: Any
+) -> WorstCase:
+    """The symbols in a unit in which gamma is `GAMMA`, with the mean of the squared steps for gamma^2. alpha and beta
+    are such that the step is allowed for R > L gamma. more: symbols with other values, and fields of the case."""
+    f, before, total = ran
+    count, own = len(instance["estimates"]), more.pop("symbols", {})
+    root, R = sp.sqrt(count), Fraction(number(instance, "error") * f.L * GAMMA)
+    values = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": f.L, "L_max": f.L, "R": R}
+    values |= {"D": sp.sympify(R) * root, "alpha": 100 * R, "beta": (100 * R + R) * Fraction(999, 1000)}
+    values |= {"least": slope * f.L * GAMMA, "gap": before, **own}
+    return WorstCase(f.problem, values, f"{count} rounds{label}", unit=total / (count * GAMMA**2), **more)
+
+
+def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
+
+    instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
+    ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
+    """
+    slope, error = _numbers(instance, "gradient", "error")
+    f, _before, total = ran = _run(instance, slope, error, tie)
+    shift = slope * f.L * total / len(instance["estimates"]) / GAMMA
+    return _case(instance, slope, ran, ", the gradients on the left", left=(), shift=shift)
+
+
+def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; the loss by curvature is
+    added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
+    allowed."""
+    slope, error = _numbers(instance, "gradient", "error")
+    f, _before, total = ran = _run(instance, slope, error, tie)
+    a = max(1, math.ceil(1 / error))
+    R = (a + 1) * Fraction(error * f.L * GAMMA)
+    more = {"solved": "gap", "shift": 0.5 * f.L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
+    return _case(instance, slope, ran, ", the gradients on the left", **more)
+
+
+def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+    """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
+    solved for f(x^0) - f_inf; longer gradients need a larger gap.
+
+    instance: as for `rounds`, without ``gradient``.
+    """
+    error = number(instance, "error")
+    slope = 1 + 2 * error
+    ran, label = _run(instance, slope, error, tie), " of long gradients, L gamma^2/2 for each on the left"
+    return _case(instance, slope, ran, label, solved="gap")
 
 
 RADIUS = 2.0
@@ -226,14 +312,13 @@ def normalisation(_: Statement, instance: Mapping[str, Any], shift: float = 0.0)
 
     instance: ``alpha``, ``beta`` in units of r; ``half`` "<=" or ">=". shift: added to alpha in the operator only.
     """
-    alpha, beta = number(instance, "alpha"), number(instance, "beta")
+    alpha, beta = _numbers(instance, "alpha", "beta")
     size = alpha + shift + 1  # 1/kappa; multiplied with it the conditions have dyadic numbers
     problem, g, h = _pair()
-    short = beta <= size  # no overshoot
     if instance["half"] == "<=":
         # The far end of the diameter is g/beta, which (1/beta) g - h = 0 would be.
         problem.add_constraint((size * h - g) * (beta * h - g) <= 0)
-    elif short:
+    elif beta <= size:  # no overshoot
         problem.add_constraint(size**2 * h**2 <= g**2)
     else:
         problem.add_constraint(size * (g * h) >= g**2)
@@ -249,8 +334,7 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     ">=": h lies in the ball. instance: ``tau`` in units of r, ``half``. factor: times tau in the operator only.
     """
     tau = number(instance, "tau")
-    kappa = min(1.0, factor * tau)
-    problem, g, h = _pair()
+    kappa, (problem, g, h) = min(1.0, factor * tau), _pair()
     if instance["half"] == "<=":
         problem.add_constraint((g - h) * (kappa * g - h) <= 0)
     else:
@@ -258,3 +342,17 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     values = {"rest^2": (h - g) ** 2, "r": RADIUS, "tau": RADIUS * tau}
     what = f"||Clip_tau(g) - g||^2 {instance['half']} max(0, ||g|| - tau)^2"
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)
+
+
+def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
+    """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
+    return [
+        Check("worst-case", f"{prefix}{kind}, {_words(axis)}", build, {"class": kind, **axis}, expected)
+        for axis in axes
+        for kind in ("convex", "non-convex")
+    ]
+
+
+def _words(axis: Mapping[str, Any]) -> str:
+    texts = {k: f"({', '.join(v)})" if isinstance(v, list) else v for k, v in axis.items() if (k, v) != ("L", "1")}
+    return ", ".join(f"{k} = {text}" for k, text in texts.items())

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
-from dpfl_theory.core.formula import evaluate_side, symbols_of, total
+from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.shulgin2025 import _many_rounds as many
+from dpfl_theory.statements.relations import Formula, Proof, algebra, special_form
 from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import accurate, runs
-from dpfl_theory.statements.shulgin2025._instances import ACCURATE
-from dpfl_theory.statements.shulgin2025._line import INSIDE, NO_NOISE, OUTSIDE, edges, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
+from dpfl_theory.statements.shulgin2025._line import root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1, UPHILL
-from dpfl_theory.statements.symbolic import equal
-
-__all__ = ["COROLLARY1", "STATEMENTS"]
 
 _LENGTH = Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")
 
@@ -32,86 +30,65 @@ def _sides(s: Symbols) -> Sides:
     )
 
 
-def _from_theorem1(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """Theorem 1 at R = D/sqrt(K + 1) and gamma = c/sqrt(K + 1)."""
-    s, other = symbols_of(statement), symbols_of(THEOREM1)
-    root = sp.sqrt(s.K + 1)
-    swaps = {other[name]: s[name] for name in other if name in s}
-    swaps.update({other.R: s.D / root, other.gamma: s.c / root})
-    bound = total(THEOREM1).subs(swaps, simultaneous=True)
-    return equal(bound, total(statement), "Theorem 1 with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)")
-
-
-def _step_is_allowed(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "Theorem 1 allows the step",
+    part="It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that bound's.",
+)
+def _step_is_allowed(_: Formula) -> Proof:
     """Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1: D/(alpha t + D) - D/((alpha +
     D) t) = D^2 (t - 1)/(t (alpha + D)(alpha t + D)) >= 0."""
     a, D, t = sp.symbols("alpha D t", positive=True)
     R = D / t
     limits = R / (a + R) - D / ((a + D) * t)
-    return equal(limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one")
+    return limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one"
 
 
-def _exponent(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra("the exponent of K + 1")
+def _exponent(s: Formula) -> Proof:
     """With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly."""
-    s, bound = symbols_of(statement), total(statement)
-    return equal((s.K + 1) * sp.diff(bound, s.K), -bound / 2, "the exponent of K + 1")
+    return (s.K + 1) * sp.diff(s.rhs, s.K), -s.rhs / 2, "the exponent of K + 1"
 
 
-def _flat(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _flat(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
     1/sqrt(K + 1) over the whole distance gamma (K + 1), so that min_k |f'(x^k)| = t, compared with a bound of 17/4
     t."""
-    found = []
     for m in map(Fraction, instance["roots"]):  # of K + 1
         t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
         if x - way < t:
             raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
-        symbols = {name: Fraction(1) for name in ("gap", "D", "alpha", "beta", "L", "L_max")}
-        symbols.update({"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)})
-        found.append(Values({**symbols, "least": t}, symbols))
-    return found
+        symbols = dict.fromkeys(("gap", "D", "alpha", "beta", "L", "L_max"), Fraction(1))
+        symbols |= {"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)}
+        yield Values({**symbols, "least": t}, symbols)
 
 
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def attained(
+    share: Fraction,
+    least: str,
+    runs: Callable[..., Iterator[Values]],
+    statement: Statement,
+    instance: Mapping[str, Any],
+) -> Iterator[Case]:
+    """A share of the bound against the least gradients of runs."""
+    for i in runs(statement, instance):
+        bound = share * evaluate_side(statement, "rhs", i.symbol_values)
+        yield Case(i.evidence_instance, bound, i.symbol_values[least])
+
+
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The last round of runs on the line whose memories lead away from the optimum: D = sqrt(K + 1), as R = 1."""
-    found = []
     for run in runs_on_the_line(instance):
-        K = len(run.rounds) - 1
-        times = root(Fraction(K + 1))
-        symbols = {**run.symbols, "K": Fraction(K), "D": times, "c": run.symbols["gamma"] * times}
-        found.append(Values({**symbols, "least": min(r.slope for r in run.rounds)}, symbols))
-    return found
+        times = root(Fraction(len(run.rounds)))
+        symbols = {**run.symbols, "K": Fraction(len(run.rounds) - 1), "D": times, "c": run.symbols["gamma"] * times}
+        yield Values({**symbols, "least": run.least}, symbols)
 
 
 _UPHILL = {**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]}
 """alpha = 1, beta = 1/4, K = 3: gamma = 1/12 is the limit, D beta/((alpha + D) L_max sqrt(K + 1)) at D = 2."""
-
-
-def _attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """Four seventeenths of the bound against these runs."""
-    return [
-        Case(
-            i.evidence_instance,
-            Fraction(4, 17) * evaluate_side(statement, "rhs", i.symbol_values),
-            i.symbol_values["least"],
-        )
-        for i in _flat(statement, instance)
-    ]
-
-
+_ATTAINED = partial(attained, Fraction(4, 17), "least", _flat)
 _ORDER = "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side."
-_BEYOND = {
-    **OUTSIDE,
-    **NO_NOISE,
-    "K >= 0": {"K": "201/10000", "D": "101/10000", "step": "9/10", "c": "89991/10000000"},
-    "R = D/sqrt(K + 1)": {"D": "101/10000"},
-    "c = gamma sqrt(K + 1)": {"c": "51/5000"},
-}
-_ALLOWED = "It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that bound's."
-_SHARP_ROOTS = {"roots": [1, 2, 10, 99]}
-
-
-_RATES = (
+_ROOTS = {"roots": [1, 2, 10, 99]}
+_ROUNDS = (
     {"L": "1", "gradient": "5", "error": "33/32", "estimates": ["5", "6", "5", "4", "5", "6"]},
     {"L": "1", "gradient": "6", "error": "5/4", "estimates": ["6", "5", "6", "7", "6", "5", "6", "7"]},
 )
@@ -132,19 +109,23 @@ COROLLARY1: Statement = Statement(
         ),
     ),
     sides=_sides,
-    checks=(
-        Check("algebra", "Theorem 1 with R and gamma", _from_theorem1),
-        Check("algebra", "Theorem 1 allows the step", _step_is_allowed, part=_ALLOWED),
-        Check("algebra", "the exponent of K + 1", _exponent),
-        Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _SHARP_ROOTS),
-        Check(
-            "exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _attained, _SHARP_ROOTS, part=_ORDER
+    checks=battery(
+        special_form(
+            "Theorem 1 with R and gamma",
+            THEOREM1,
+            "with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)",
+            R=lambda s: s.D / sp.sqrt(s.K + 1),
+            gamma=lambda s: s.c / sp.sqrt(s.K + 1),
         ),
+        _step_is_allowed,
+        _exponent,
+        Check("exact", "the slope stays 1/sqrt(K + 1)", _flat, _ROOTS),
+        Check("exact", "the order is attained where the slope stays 1/sqrt(K + 1)", _ATTAINED, _ROOTS, part=_ORDER),
         Check("exact", "memories that lead away from the optimum", _uphill, _UPHILL),
-        *edges(INSIDE, _BEYOND),
-        *worst.grid_of(many.rounds, _RATES),
-        *runs(ACCURATE, accurate),
-        *rates.fits("corollary1"),
+        ROUND("corollary1", near=JUST_INSIDE, beyond="corollary1-outside"),
+        worst.grid_of(worst.rounds, _ROUNDS),
+        NORMALISE.by(accurate)("accurate"),
+        NORMALISE.by(rates.fit)("exponents1"),
     ),
     uses=("shulgin2025.theorem1",),
 )

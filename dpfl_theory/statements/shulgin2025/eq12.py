@@ -7,53 +7,68 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values
-from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, total
+from dpfl_theory.algorithms.error_feedback import NormEC
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.shulgin2025 import _many_rounds as many
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._experiments import accurate, prescribed, runs
-from dpfl_theory.statements.shulgin2025._instances import CLOSER, LARGE, NEARLY, SMALL
-from dpfl_theory.statements.shulgin2025._line import (
-    BEYOND_TWELVE,
-    BEYOND_WEIGHTED,
-    TWELVE,
-    WEIGHTED,
-    alpha_norm_ec,
-    edges,
-    root,
-)
+from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
+from dpfl_theory.statements.shulgin2025._line import root, rounds_of
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
 from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
-from dpfl_theory.statements.symbolic import all_equal, equal
+from dpfl_theory.statements.symbolic import equal
 
-__all__ = ["ANY_D", "EQ12", "REPAIRED", "STATEMENTS"]
+
+def _root(s: Symbols) -> Any:
+    return sp.sqrt(s.K + 1)
 
 
 def _twelve(s: Symbols) -> Sides:
-    root = sp.sqrt(s.K + 1)
-    return Sides({"gradient": s.least}, {"gradient descent": sp.sqrt(2 * s.L * s.gap) / root, "memory": 2 * s.D / root})
+    terms = {"gradient descent": sp.sqrt(2 * s.L * s.gap) / _root(s), "memory": 2 * s.D / _root(s)}
+    return Sides({"gradient": s.least}, terms)
 
 
-def _twelve_from_corollary(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _prescription(s: Symbols) -> Mapping[str, Any]:
+    return {"R": s.D / _root(s), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
+
+
+def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
+    M = s.L_max * sp.sqrt(2 * s.gap / s.L)
+    weight = (M + M**2 / s.D) / _root(s)
+    return {"R": (s.D + M) / _root(s), "alpha": weight, "beta": weight, "gamma": M / (s.L_max * _root(s))}
+
+
+def _weights(s: Any) -> tuple[Any, ...]:
+    chosen = _repaired_prescription(s)
+    return sp.Eq(s.alpha, chosen["alpha"]), sp.Eq(s.beta, chosen["beta"]), s.R <= chosen["R"]
+
+
+@algebra("Corollary 1 at its best step")
+def _twelve_from_corollary(s: Formula) -> Proof:
     """The c that minimises Corollary 1's bound is sqrt(2 gap/L), and with it the bound is (12)."""
-    s, own = symbols_of(COROLLARY1), symbols_of(statement)
-    bound, best = total(COROLLARY1), sp.sqrt(2 * s.gap / s.L)
-    printed = total(statement).subs({own[k]: v for k, v in s.items() if k != "c"})
-    return all_equal(
-        (sp.diff(bound, s.c).subs(s.c, best), 0, "the derivative in c at sqrt(2 gap/L)"),
-        (bound.subs(s.c, best), printed, "Corollary 1 at that c and (12)"),
-    )
+    corollary = of(COROLLARY1)
+    best = sp.sqrt(2 * corollary.gap / corollary.L)
+    printed = of(s.statement, **{name: corollary[name] for name in s if name in corollary}).rhs
+    return [
+        (sp.diff(corollary.rhs, corollary.c).subs(corollary.c, best), 0, "the derivative in c at sqrt(2 gap/L)"),
+        (of(COROLLARY1, c=best).rhs, printed, "Corollary 1 at that c and (12)"),
+    ]
 
 
-def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "D is arbitrary",
+    "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then.",
+    "violated",
+)
+def _any_accuracy(s: Formula) -> Proof:
     """Corollary 1 allows c <= D beta/((alpha + D) L_max), and beta < alpha + R <= alpha + D: so c < D/L_max.
 
     For (12), c = sqrt(2 gap/L), hence D > L_max sqrt(2 gap/L), which is at least sqrt(2 L gap). R and c are those of
     the prescription.
     """
-    s, chosen = symbols_of(statement), prescription_of(statement)
-    root = sp.sqrt(s.K + 1)
+    chosen, root = s.prescribed, _root(s)
     most = s.D * (s.alpha + chosen["R"]) / ((s.alpha + s.D) * s.L_max)  # at beta = alpha + R
     slack = s.D**2 * (root - 1) / (root * (s.alpha + s.D) * s.L_max)  # not negative
     limit = equal(s.D / s.L_max - most, slack, "D/L_max less Corollary 1's limit of gamma sqrt(K + 1)")
@@ -70,68 +85,54 @@ def _any_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     )
 
 
-def _least_accuracy(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra("the least D of the restored form")
+def _least_accuracy(s: Formula) -> Proof:
     """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
     sqrt(2 L gap)."""
-    s = symbols_of(statement)
-    root = sp.sqrt(s.K + 1)
-    least = s.L_max * prescription_of(statement)["gamma"] * root
-    first = sides_of(statement).rhs["gradient descent"] * root
-    return equal(least, s.L_max / s.L * first, "the least D and the first term")
+    first = sides_of(s.statement).rhs["gradient descent"] * _root(s)
+    return s.L_max * s.prescribed["gamma"] * _root(s), s.L_max / s.L * first, "the least D and the first term"
 
 
-def _kept(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "residuals after the update",
+    "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent.",
+)
+def _kept(s: Formula) -> Proof:
     """With alpha = beta a step reduces a residual r to g(r) = r^2/(alpha + r), which grows with r. Where gamma L_max =
     m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m are reduced to at
     most rho, and the step then adds at most m."""
-    s, chosen = symbols_of(statement), prescription_of(statement)
-    rho, m = s.D / sp.sqrt(s.K + 1), chosen["gamma"] * s.L_max
+    chosen = s.prescribed
+    rho, m = s.D / _root(s), chosen["gamma"] * s.L_max
     r, a = sp.Symbol("r", positive=True), s.alpha
     left = r - a * r / (a + r)
-    return all_equal(
+    return [
         (chosen["beta"], chosen["alpha"], "beta and alpha"),
         (chosen["R"], rho + m, "the prescribed R and rho + m"),
         (left, r**2 / (a + r), "the residual after a step"),
         (sp.diff(left, r), r * (2 * a + r) / (a + r) ** 2, "its derivative"),
         (left.subs(a, chosen["alpha"]).subs(r, chosen["R"]), rho, "the residual rho + m after a step"),
-    )
+    ]
 
 
-def _twelve_again(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra("descent inequalities added up")
+def _twelve_again(s: Formula) -> Proof:
     """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
-    s = symbols_of(statement)
-    root = sp.sqrt(s.K + 1)
-    gamma = prescription_of(statement)["gamma"]
+    gamma, root = s.prescribed["gamma"], _root(s)
     bound = s.gap / (gamma * root**2) + 2 * s.D / root + s.L * gamma / 2
-    return equal(bound, total(statement), "the mean of the descent inequalities and (12)")
+    return bound, s.rhs, "the mean of the descent inequalities and (12)"
 
 
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Values:
     """One client, f = x^2/2, x^0 = 1: its memory is short of the gradient by R = (D + M)/sqrt(K + 1), M = 1, and leads
     away from the optimum as long as D exceeds sqrt(K + 1) times the gradient."""
     K, D, one = int(instance["K"]), Fraction(instance["D"]), Fraction(1)
     times = root(Fraction(K + 1))
     weight, R, gamma = (one + 1 / D) / times, (D + 1) / times, 1 / times
-    rounds = alpha_norm_ec([one], [0 * one], one, [one - R], weight, weight, gamma, K + 1)
+    algorithm = NormEC(gamma=gamma, alpha=weight, beta=weight, sigma=0)
+    rounds = rounds_of(algorithm, [one], [0 * one], one, [one - R], K + 1)
     symbols = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
     symbols |= {"gap": one / 2, "L": one, "L_max": one}
-    return [Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)]
-
-
-def _prescription(s: Symbols) -> Mapping[str, Any]:
-    return {"R": s.D / sp.sqrt(s.K + 1), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
-
-
-def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
-    root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
-    weight = (M + M**2 / s.D) / root
-    return {"R": (s.D + M) / root, "alpha": weight, "beta": weight, "gamma": M / (s.L_max * root)}
-
-
-def _weights(s: Any) -> tuple[Any, ...]:
-    root, M = sp.sqrt(s.K + 1), s.L_max * sp.sqrt(2 * s.gap / s.L)
-    weight = (M + M**2 / s.D) / root
-    return sp.Eq(s.alpha, weight), sp.Eq(s.beta, weight), s.R <= (s.D + M) / root
+    return Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)
 
 
 _TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
@@ -146,12 +147,11 @@ _NEARER = (
 """More accurate than Corollary 1 allows: estimates within less than gamma L of the gradients."""
 
 
-_ARBITRARY = "It decides that D is not arbitrary: below a certain D no parameters are left; runs decide the bound then."
-_KEPT = "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent."
 _CHOICE = Hypothesis(
     lambda s: sp.Eq(s.gamma, sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))),
-    (r"$\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$"),
+    r"$\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$",
 )
+_ANY_D = (shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE, _CHOICE)
 
 EQ12: Statement = Statement(
     id="shulgin2025.eq12",
@@ -160,8 +160,7 @@ EQ12: Statement = Statement(
     symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
     expectations=(shu.LEAST,),
     hypotheses=(
-        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
-        _CHOICE,
+        *_ANY_D,
         Hypothesis(
             lambda s: s.gamma * sp.sqrt(s.K + 1) <= shu.step_limit(s, s.D),
             r"$\gamma \sqrt{K + 1} \le D \beta/((\alpha + D) L_\text{max})$, as Corollary 1 has it",
@@ -169,11 +168,11 @@ EQ12: Statement = Statement(
     ),
     sides=_twelve,
     prescription=_prescription,
-    checks=(
-        Check("algebra", "Corollary 1 at its best step", _twelve_from_corollary),
-        *edges(TWELVE, {**BEYOND_TWELVE, "Corollary 1's limit of the step": {"R": "1"}}),
-        *worst.grid_of(many.smallest_gradient, _TWELVE),
-        *runs(LARGE, accurate),
+    checks=battery(
+        _twelve_from_corollary,
+        ROUND("twelve", near=JUST_INSIDE, beyond="twelve-outside twelve-limit"),
+        worst.grid_of(worst.smallest_gradient, _TWELVE),
+        NORMALISE.by(accurate)("large"),
     ),
     uses=("shulgin2025.corollary1",),
 )
@@ -181,12 +180,12 @@ EQ12: Statement = Statement(
 ANY_D: Statement = replace(
     EQ12,
     id="shulgin2025.eq12.any-D",
-    hypotheses=(*(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE), _CHOICE),
-    checks=(
-        Check("algebra", "D is arbitrary", _any_accuracy, expected="violated", part=_ARBITRARY),
-        *edges(TWELVE, BEYOND_TWELVE),
-        *worst.grid_of(many.smallest_gradient, _TWELVE),
-        *(c for name, (i, verdict) in SMALL.items() for c in runs({name: i}, accurate, verdict)),
+    hypotheses=_ANY_D,
+    checks=battery(
+        _any_accuracy,
+        ROUND("twelve", near=JUST_INSIDE, beyond="twelve-outside"),
+        worst.grid_of(worst.smallest_gradient, _TWELVE),
+        NORMALISE.by(accurate)("small", violated="less"),
     ),
     expected="violated",
     reading_of="shulgin2025.eq12",
@@ -204,15 +203,14 @@ REPAIRED: Statement = replace(
         ),
     ),
     prescription=_repaired_prescription,
-    checks=(
-        Check("algebra", "residuals after the update", _kept, part=_KEPT),
-        Check("algebra", "descent inequalities added up", _twelve_again),
-        Check("algebra", "the least D of the restored form", _least_accuracy),
+    checks=battery(
+        _kept,
+        _twelve_again,
+        _least_accuracy,
         Check("exact", "a memory that leads away from the optimum", _uphill, {"K": 3, "D": "5"}),
-        *edges(WEIGHTED, BEYOND_WEIGHTED),
-        *worst.grid_of(many.smallest_gradient, _NEARER),
-        *(c for name, (i, _) in SMALL.items() for c in runs({name: i}, prescribed)),
-        *runs({**NEARLY, **CLOSER}, prescribed),
+        ROUND("weighted", near=JUST_INSIDE, beyond="weighted-outside"),
+        worst.grid_of(worst.smallest_gradient, _NEARER),
+        NORMALISE.by(prescribed)("small less nearly closer"),
     ),
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent"),
 )

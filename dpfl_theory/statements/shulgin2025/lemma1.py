@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, checks
-from dpfl_theory.core.formula import evaluate_side, symbols_of, total
+from dpfl_theory.core import Case, Check, Sides, Source, Statement, Values, battery, checks
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.symbolic import all_equal, equal
-
-__all__ = ["LEMMA1", "STATEMENTS", "TABLE1", "clipped", "length", "smoothed", "top"]
+from dpfl_theory.statements.shulgin2025._line import root
+from dpfl_theory.statements.symbolic import all_equal
 
 Vector = tuple[Fraction, ...]
 
-_LENGTH = Symbol("r", r"$\|g\|$", (1, -1), "nonnegative", r"\|g\|")
-_REST = Symbol(
-    "rest",
-    r"$\|g - \beta \operatorname{Norm}_\alpha(g)\|$",
-    (1, -1),
-    "nonnegative",
-    r"\|g - \beta \mathrm{Norm}_\alpha(g)\|",
-)
-_CLIPPED = Symbol(
-    "rest", r"$\|\operatorname{Clip}_\tau(g) - g\|$", (1, -1), "nonnegative", r"\|\mathrm{Clip}_\tau(g) - g\|"
-)
+_LENGTH = shu.norm("r", r"\|g\|")
+_REST = shu.norm("rest", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|")
+_CLIPPED = shu.norm("rest", r"\|\mathrm{Clip}_\tau(g) - g\|")
+
+
+def _square(g: Sequence[Fraction]) -> Fraction:
+    return sum((x * x for x in g), Fraction(0))
 
 
 def length(g: Sequence[Fraction]) -> Fraction:
@@ -38,11 +34,7 @@ def length(g: Sequence[Fraction]) -> Fraction:
     >>> length((Fraction(3), Fraction(4)))
     Fraction(5, 1)
     """
-    square = sum((x * x for x in g), Fraction(0))
-    found = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-    if found**2 != square:
-        raise ValueError(f"{g} has no rational length")
-    return found
+    return root(_square(g))
 
 
 def smoothed(g: Vector, alpha: Fraction) -> Vector:
@@ -63,130 +55,109 @@ def top(g: Vector, k: int) -> Vector:
     return tuple(x if j in kept else Fraction(0) for j, x in enumerate(g))
 
 
-def _square(g: Sequence[Fraction]) -> Fraction:
-    return sum((x * x for x in g), Fraction(0))
+def _given(instance: Mapping[str, Any], *names: str) -> Iterator[tuple[Any, ...]]:
+    """Each vector of the instance with all combinations of its other numbers."""
+    numbers = [[Fraction(x) for x in instance[name]] for name in names]
+    return itertools.product((tuple(Fraction(x) for x in g) for g in instance["g"]), *numbers)
 
 
-def _vectors(instance: Mapping[str, Any]) -> list[Vector]:
-    return [tuple(Fraction(x) for x in g) for g in instance["g"]]
-
-
-def _rest(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _rest(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """||g - beta Norm_alpha(g)|| of vectors; it is a root."""
-    found = []
-    for g in _vectors(instance):
-        for a in map(Fraction, instance["alpha"]):
-            for b in map(Fraction, instance["beta"]):
-                if not a and not any(g):
-                    continue  # 0/0
-                rest = sp.sqrt(_square([x - b * y for x, y in zip(g, smoothed(g, a))]))
-                symbols = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
-                found.append(Values(symbols, instance={"g": g, "alpha": a, "beta": b}))
-    return found
+    for g, a, b in _given(instance, "alpha", "beta"):
+        if a or any(g):  # not 0/0
+            rest = sp.sqrt(_square([x - b * y for x, y in zip(g, smoothed(g, a))]))
+            symbols = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
+            yield Values(symbols, instance={"g": g, "alpha": a, "beta": b})
 
 
 def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """(8) of Lemma 1, where another statement quotes it."""
-    found = _rest(LEMMA1, instance)
     return [
-        Case(
-            i.evidence_instance,
-            evaluate_side(LEMMA1, "lhs", i.symbol_values),
-            evaluate_side(LEMMA1, "rhs", i.symbol_values),
-        )
-        for i in found
+        Case(i.evidence_instance, *(evaluate_side(LEMMA1, side, i.symbol_values) for side in ("lhs", "rhs")))
+        for i in _rest(LEMMA1, instance)
     ]
 
 
-def _expanded(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def _clipping(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """||Clip_tau(g) - g|| of vectors."""
+    for g, tau in _given(instance, "tau"):
+        rest = length([x - y for x, y in zip(clipped(g, tau), g)])
+        yield Values({"rest": rest, "r": length(g), "tau": tau}, instance={"g": g, "tau": tau})
+
+
+def _compressors(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
+    """Top-k is contractive with eta = k/d: the excess of ||C(g) - g||^2 over (1 - k/d)||g||^2 is 0."""
+    for (g,) in _given(instance):
+        for k in range(1, len(g) + 1):
+            rest = _square([x - y for x, y in zip(top(g, k), g)])
+            excess = max(Fraction(0), rest - (1 - Fraction(k, len(g))) * _square(g))
+            yield Case({"g": g, "k": k}, excess, Fraction(0))
+
+
+_SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement also has; the two sides are those of (8)."
+
+
+@algebra("(7)", _SEVENTH)
+def _bounded(_: Formula) -> Proof:
+    """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
+    a, r = sp.symbols("alpha r", positive=True)
+    return 1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||"
+
+
+@algebra("(8) for three entries")
+def _expanded(s: Formula) -> Proof:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
-    s = symbols_of(statement)
     g = sp.symbols("g1:4", real=True)
     r = sp.sqrt(sum(x**2 for x in g))
     left = sum((x - s.beta * x / (s.alpha + r)) ** 2 for x in g)
-    return equal(sp.factor(left), total(statement).subs(s.r, r), "||g - beta Norm_alpha(g)||^2 against (8)")
+    return sp.factor(left), of(s.statement, r=r).rhs, "||g - beta Norm_alpha(g)||^2 against (8)"
 
 
-def _bounded(_: Statement, instance: Mapping[str, Any]) -> Outcome:
-    """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
-    a, r = sp.symbols("alpha r", positive=True)
-    return equal(1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
-
-
-def _factor(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+@algebra("where (8) contracts")
+def _factor(s: Formula) -> Proof:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
-    s, (a, b, r) = symbols_of(statement), sp.symbols("alpha beta r", positive=True)
-    eta = 1 - total(statement).subs({s.alpha: a, s.beta: b, s.r: r}, simultaneous=True) / r**2
+    a, b, r = sp.symbols("alpha beta r", positive=True)
+    eta = 1 - of(s.statement, alpha=a, beta=b, r=r).rhs / r**2
     found = all_equal(
         (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
         (eta.subs(r, 0), 1 - (1 - b / a) ** 2, "eta for r -> 0"),
         (sp.limit(eta, r, sp.oo), 0, "eta for r -> oo"),
     )
-    return replace(found, reason=_CONTRACTS) if found.true else found
+    said = "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows"
+    return replace(found, reason=said) if found.true else found
 
 
-_CONTRACTS = "(8) contracts for beta < 2 (alpha + ||g||), and ever less as ||g|| grows"
-
-
-def _lemma1_sides(s: Symbols) -> Sides:
-    return Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2})
-
-
-def _table1_sides(s: Symbols) -> Sides:
-    return Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)})
-
-
-def _clipping(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """||Clip_tau(g) - g|| of vectors."""
-    found = []
-    for g in _vectors(instance):
-        for tau in map(Fraction, instance["tau"]):
-            rest = length([x - y for x, y in zip(clipped(g, tau), g)])
-            found.append(Values({"rest": rest, "r": length(g), "tau": tau}, instance={"g": g, "tau": tau}))
-    return found
-
-
-def _compressors(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """Top-k is contractive with eta = k/d: the excess of ||C(g) - g||^2 over (1 - k/d)||g||^2 is 0."""
-    cases = []
-    for g in _vectors(instance):
-        for k in range(1, len(g) + 1):
-            rest = _square([x - y for x, y in zip(top(g, k), g)])
-            excess = max(Fraction(0), rest - (1 - Fraction(k, len(g))) * _square(g))
-            cases.append(Case({"g": g, "k": k}, excess, Fraction(0)))
-    return cases
-
-
-def _shortened(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra("clipping")
+def _shortened(s: Formula) -> Proof:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
-    s, more = symbols_of(statement), sp.Symbol("more", positive=True)
-    entered, r = total(statement), s.tau + more
-    return all_equal(
-        (entered.subs(s.r, r), (1 - s.tau / r) * r, "the decrease by clipping of a longer vector"),
-        (entered.subs(s.r, s.tau - more), 0, "the decrease by clipping of a shorter vector"),
-    )
+    more = sp.Symbol("more", positive=True)
+    r = s.tau + more
+    return [
+        (of(s.statement, r=r).rhs, (1 - s.tau / r) * r, "the decrease by clipping of a longer vector"),
+        (of(s.statement, r=s.tau - more).rhs, 0, "the decrease by clipping of a shorter vector"),
+    ]
 
 
-def _no_common_factor(_: Statement, instance: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "no factor below 1 for all vectors",
+    "It decides that neither operator has one eta > 0 for all vectors; the two sides are those of the second row.",
+)
+def _no_common_factor(_: Formula) -> Proof:
     """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2 (1 for r <= tau), of smoothed
     normalisation beta (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows."""
     a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
     limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
-    return all_equal(
+    return [
         (1 - (1 - tau / r) ** 2, tau * (2 * r - tau) / r**2, "eta of clipping"),
         (limits[0] + limits[1], 0, "the two eta for r -> oo"),
-    )
+    ]
 
 
 _VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
-_ALPHA, _BETA = ["0", "1/100", "1", "7"], ["1/100", "1", "5", "40"]
-_SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement also has; the two sides are those of (8)."
-_COMMON = "It decides that neither operator has one eta > 0 for all vectors; the two sides are those of the second row."
+_EIGHTH = {"g": _VECTORS, "alpha": ["0", "1/100", "1", "7"], "beta": ["1/100", "1", "5", "40"]}
 _TOP = "It decides the first row for Top-k, as an excess of 0; the two sides are those of the second row."
 _THIRD = "It decides the third row, the two sides of shulgin2025.lemma1; those here are of the second row."
-_OF_LEMMA1 = {"g": _VECTORS, "alpha": _ALPHA, "beta": _BETA}
-_RATIOS = (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
 
 LEMMA1: Statement = Statement(
     id="shulgin2025.lemma1",
@@ -194,22 +165,22 @@ LEMMA1: Statement = Statement(
     source=Source(shu.PAPER, "Lemma 1, Section 3.3", "7, 8", provenance="restored"),
     symbols=(_REST, _LENGTH, *shu.symbols("alpha", "beta")),
     relation="==",
-    sides=_lemma1_sides,
-    checks=(
-        Check("algebra", "(7)", _bounded, part=_SEVENTH),
-        Check("algebra", "(8) for three entries", _expanded),
-        Check("algebra", "where (8) contracts", _factor),
-        Check("exact", "(8) for rational vectors", _rest, _OF_LEMMA1),
-        *checks(
+    sides=lambda s: Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2}),
+    checks=battery(
+        _bounded,
+        _expanded,
+        _factor,
+        Check("exact", "(8) for rational vectors", _rest, _EIGHTH),
+        checks(
             "worst-case", worst.bounded, {f"(7), alpha = {a} ||g||": {"alpha": a} for a in ("1/2", "3")}, part=_SEVENTH
         ),
-        *checks(
+        checks(
             "worst-case",
             worst.normalisation,
             {
                 f"(8), {half}, alpha = {a}, beta = {b} in units of ||g||": {"alpha": a, "beta": b, "half": half}
                 for half in ("<=", ">=")
-                for a, b in _RATIOS
+                for a, b in (("0", "1/2"), ("0", "3"), ("1", "1"), ("1/8", "1"), ("4", "1/4"))
             },
         ),
     ),
@@ -221,14 +192,14 @@ TABLE1: Statement = Statement(
     source=Source(shu.PAPER, "Table 1, Section 3.4", provenance="restored"),
     symbols=(_CLIPPED, _LENGTH, *shu.symbols("tau")),
     relation="==",
-    sides=_table1_sides,
-    checks=(
-        Check("algebra", "clipping", _shortened),
-        Check("algebra", "no factor below 1 for all vectors", _no_common_factor, part=_COMMON),
+    sides=lambda s: Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)}),
+    checks=battery(
+        _shortened,
+        _no_common_factor,
         Check("exact", "clipping", _clipping, {"g": [*_VECTORS, ["0", "0"]], "tau": ["1/100", "1/2", "3", "100"]}),
         Check("exact", "Top-k", _compressors, {"g": [*_VECTORS, ["1", "1", "1", "1"]]}, part=_TOP),
-        Check("exact", "smoothed normalisation", _of_lemma1, _OF_LEMMA1, part=_THIRD),
-        *checks(
+        Check("exact", "smoothed normalisation", _of_lemma1, _EIGHTH, part=_THIRD),
+        checks(
             "worst-case",
             worst.clipping,
             {

@@ -4,33 +4,30 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import NormEC
-from dpfl_theory.core import Case, Check, Expected, Experiment, Outcome, Sides, Source, Statement, Symbols
+from dpfl_theory.core import Case, Check, Experiment, Outcome, Sides, Source, Statement, battery
 from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import sides_of, symbols_of, total
+from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
-from dpfl_theory.statements.shulgin2025._experiments import experiment, runs
-from dpfl_theory.statements.shulgin2025._instances import NOISY, ONE_CLIENT
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, experiment
 from dpfl_theory.statements.symbolic import all_equal
 
-__all__ = ["LEMMA3", "STATEMENTS", "second_moment", "squared"]
-
-_NOISE = Expected(
+_NOISE = shu.at_the_end(
     "noise",
-    (("estimate-noise", 1),),
+    "estimate-noise",
     (1, -1),
     r"\mathbb{E}\|\hat{v}^{K+1} - v^{K+1}\|",
     r"$E\|\hat v^{K+1} - v^{K+1}\|$, $v$ the mean of the clients' memories",
-    when="end",
 )
 
 
@@ -55,22 +52,6 @@ def second_moment(K: int, n: int, d: int, sigma: Fraction, beta: Fraction, messa
     return found
 
 
-def _sides(s: Symbols) -> Sides:
-    return Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)})
-
-
-def _moments(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """The second moment against the square of the bound, which Jensen's inequality compares: they are equal."""
-    cases = []
-    for K, n, d, *texts in instance["runs"]:
-        sigma, beta = map(Fraction, texts)
-        found = second_moment(K, n, d, sigma, beta)
-        printed = squared(statement, {"K": K, "beta": beta, "n": n, "d": d, "sigma": sigma})
-        values = {"K": K, "n": n, "d": d, "sigma": texts[0], "beta": texts[1]}
-        cases += [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
-    return cases
-
-
 def squared(statement: Statement, symbols: Mapping[str, Any], term: str = "") -> Fraction:
     """The square of the right side, or of one of its terms, which is rational."""
     right = sides_of(statement).rhs
@@ -78,21 +59,29 @@ def squared(statement: Statement, symbols: Mapping[str, Any], term: str = "") ->
     return found
 
 
-_SQUARES = (
-    "It decides that the second moment is the square of the right side; that an expected length is at most the root of "
-    "its second moment is Jensen's inequality."
-)
+def both_ways(values: Mapping[str, Any], found: Fraction, printed: Fraction) -> list[Case]:
+    """Two numbers that are equal."""
+    return [Case(values, found, printed), Case({**values, "compared": "the other way"}, printed, found)]
 
 
-def _gaussian_length(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
+def moments(
+    statement: Statement, instance: Mapping[str, Any], key: str = "runs", term: str = "", times: int = 1
+) -> Iterator[Case]:
+    """The second moment, or a multiple, against the square of the bound, or of a term: they are equal."""
+    for K, n, d, *texts in instance[key]:
+        sigma, beta = map(Fraction, texts)
+        symbols = {"K": K, "n": n, "d": d, "sigma": sigma, "beta": beta}
+        yield from both_ways(symbols, times * second_moment(K, n, d, sigma, beta), squared(statement, symbols, term))
+
+
+@algebra("the length of a Gaussian vector")
+def _gaussian_length(s: Formula) -> Proof:
     """The slack of Jensen's inequality: E||z|| = sqrt(2) Gamma((d+1)/2)/Gamma(d/2) for z ~ N(0, I_d), which is
     sqrt(2/pi) = 0.798 for d = 1 and within 1/(4d) of sqrt(d) for large d."""
-    s = symbols_of(statement)
     d = s.d
     length = sp.sqrt(2) * sp.gamma((d + 1) / 2) / sp.gamma(d / 2)
-    entered = total(statement).subs({s.K: 0, s.n: 1, s.beta: 1, s.sigma: 1})
     found = all_equal(
-        (entered, sp.sqrt(d), "the bound of one standard draw"),
+        (of(s.statement, K=0, n=1, beta=1, sigma=1).rhs, sp.sqrt(d), "the bound of one standard draw"),
         (length.subs(d, 1), sp.sqrt(2 / sp.pi), "E|z| for d = 1"),
     )
     if not found.true:
@@ -112,6 +101,10 @@ def _known(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(found, known={_NOISE.column("estimate-noise"): noise})
 
 
+_SQUARES = (
+    "It decides that the second moment is the square of the right side; that an expected length is at most the root of "
+    "its second moment is Jensen's inequality."
+)
 _RUNS = {"runs": [[0, 1, 1, "1", "1"], [1, 2, 3, "1/2", "3"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]]}
 
 LEMMA3: Statement = Statement(
@@ -121,21 +114,11 @@ LEMMA3: Statement = Statement(
     symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
     expectations=(_NOISE,),
     hypotheses=(shu.ROUNDS, shu.NOISE),
-    sides=_sides,
-    checks=(
-        Check("algebra", "the length of a Gaussian vector", _gaussian_length),
-        Check("exact", "second moment against the squared bound", _moments, _RUNS, part=_SQUARES),
-        *runs(
-            {**{name: {**i, "replicates": 4096} for name, i in NOISY.items()}, "one client on the line": ONE_CLIENT},
-            _known,
-        ),
-        *runs(
-            {
-                f"just outside {words}": {**ONE_CLIENT, "stated": stated}
-                for words, stated in (("K >= 0", {"K": "+1/50"}), ("n as the number of clients", {"n": "+1/50"}))
-            },
-            expected="not-applicable",
-        ),
+    sides=lambda s: Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)}),
+    checks=battery(
+        _gaussian_length,
+        Check("exact", "second moment against the squared bound", moments, _RUNS, part=_SQUARES),
+        NORMALISE.by(_known, edges=True)("noise-alone", near="one client on the line"),
     ),
     smoke=("one client on the line", "Huber, first round only"),
 )

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import ConstantClaim, PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
-from dpfl_theory.statements.shulgin2025._symbols import whole_rounds
+from dpfl_theory.statements.shulgin2025._symbols import PAPER, symbols, whole_rounds
 
-PAPER = "shulgin2025"
 _SYMBOLS = (
     Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "positive", r"\sigma"),
-    Symbol("K", "index of the last round; there are $K + 1$", (0, 0), "nonnegative", "K"),
-    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
-    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    *symbols("K", "epsilon", "delta"),
 )
 _CONSTANT = Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v")
 _OF_RANGE = Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
@@ -43,15 +41,15 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 
 def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
+    def point(epsilon: Any, log: Any) -> PrivacyPoint:
+        at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+        squared = _squared(at, shared.variance(statement, at))
+        return PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared))
+
     def points() -> list[PrivacyPoint]:
-        found = []
         with mpmath.workdps(65):
-            for epsilon in map(mpmath.mpf, instance["epsilon"]):
-                for log in map(mpmath.mpf, instance["log(1/delta)"]):
-                    at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                    variance = shared.evaluate(statement, shared.noise_of(statement), at)
-                    found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, _squared(at, variance))))
-        return found
+            axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
+            return [point(*values) for values in itertools.product(*axes)]
 
     return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
 
@@ -81,10 +79,10 @@ NOISE: Statement = Statement(
     relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
     prescription=lambda s: {"sigma": _deviation(s)},
-    checks=(
+    checks=battery(
         shared.rounds_together(_squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
-        *checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
+        checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
     ),
     universal=False,
 )
@@ -94,9 +92,7 @@ ANY_EPSILON: Statement = replace(
     id="shulgin2025.noise.any-epsilon",
     symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
-    sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s)}),
-    prescription=lambda s: {"sigma": _deviation(s)},
-    checks=(
+    checks=battery(
         shared.rounds_together(_squared),
         Check(
             "privacy",
@@ -111,17 +107,17 @@ ANY_EPSILON: Statement = replace(
     universal=True,
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = replace(
+    NOISE,
     id="shulgin2025.noise.repaired",
-    kind="corollary",
     source=Source(PAPER, "Utility guarantees, Section 5"),
     symbols=_SYMBOLS,
     hypotheses=(BUDGET, ROUNDS, shared.DELTA),
-    relation="==",
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},
     checks=repaired_checks(_squared, {"K": 299}, {"K >= 0": {"K": "-300"}}),
     smoke=("the smallest constant",),
+    universal=True,
 )
 
 STATEMENTS = (NOISE, ANY_EPSILON, REPAIRED)

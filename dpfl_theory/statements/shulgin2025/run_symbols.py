@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 from dpfl_theory.statements.shulgin2025._symbols import SYMBOLS
 
-__all__ = ["RUNS", "SYMBOLS"]
+if TYPE_CHECKING:
+    from dpfl_theory.problems.base import Array, Problem
+
+__all__ = ["NORM_EC", "RUNS", "SYMBOLS", "longest_gradient"]
+
+
+def longest_gradient(problem: Problem, w: Array) -> float:
+    """max_i ||grad f_i(w)||."""
+    import numpy as np
+
+    return max(float(np.linalg.norm(problem.client_gradient(i, w))) for i in range(problem.n))
 
 
 def _constants(run: Run) -> dict[str, float]:
@@ -13,9 +25,9 @@ def _constants(run: Run) -> dict[str, float]:
 
     problem = run.problem
     assert problem is not None
-    c, zero = problem.constants, np.zeros(problem.d)
-    R = max(float(np.linalg.norm(problem.client_gradient(i, zero))) for i in range(problem.n))
-    return {"gap": problem.value(zero) - c.f_star, "L": c.L_f, "L_max": c.L_max, "R": R, "residual_0": R}
+    c, start = problem.constants, np.zeros(problem.d) if run.start is None else run.start
+    R = longest_gradient(problem, start)
+    return {"gap": problem.value(start) - c.f_star, "L": c.L_f, "L_max": c.L_max, "R": R, "residual_0": R}
 
 
 NORM_EC = RunSymbols(
