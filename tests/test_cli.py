@@ -335,7 +335,7 @@ def test_an_internal_error_without_a_message_says_where(jobs: str, tmp_path: Pat
         sentence,
     )
     assert found, sentence
-    assert found[1] == "dpfl_theory/statements/das2022/facts.py"
+    assert found[1] == "dpfl_theory/statements/relations.py"
     assert "equal(" in (ROOT / found[1]).read_text().splitlines()[int(found[2]) - 1]
 
 

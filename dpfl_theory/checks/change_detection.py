@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import subprocess
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,12 +50,11 @@ class Change:
         own = None if file is None else file.resolve()
         graph = Imports(self.package, () if own is None else (own.parent, Path.cwd()))
         unknown = own is not None and own not in self.files and not _git(self.package, "ls-files", "-z", "--", str(own))
-        defined = _defining_modules(self.package.name)
         runner = graph.closure([graph.module(f"{self.package.name}.checks.runner")], computed=False)
         touched = self.affected_modules(graph)
         chosen = []
         for statement in statements:
-            name = defined.get(statement)
+            name = catalogue.module_of(statement.id)
             source = graph.module(name) if name is not None else own
             if source is None:
                 raise InputError(f"{statement.id} is not in the catalogue: name the file that it is from")
@@ -115,19 +113,6 @@ def change_since(revision: str, package: Path | None = None) -> Change:
     differing = _git(top, "diff", *options, "--end-of-options", commit.strip(), "--", needed=True)
     new = _git(top, "ls-files", "-z", "--others", "--exclude-standard", needed=True)
     return Change(folder, tuple(sorted({top / name for name in f"{differing}\0{new}".split("\0") if name})))
-
-
-def _defining_modules(package: str) -> dict[Statement, str]:
-    """Statement of the catalogue -> the module that lists it."""
-    catalogue.all_statements()  # imports them
-    prefix = f"{package}.statements."
-    return {
-        statement: name
-        for name, module in sorted(sys.modules.items())
-        if name.startswith(prefix)
-        for statement in getattr(module, "STATEMENTS", ())
-        if isinstance(statement, Statement)
-    }
 
 
 def _git(folder: Path, *arguments: str, needed: bool = False) -> str:

@@ -201,7 +201,7 @@ def _in_short(p: Parameter) -> str:
 
 
 def _parameter_cells(p: Parameter) -> tuple[str, str, str, str]:
-    """The cells of a parameter; a default that is longer than its column stands after the meaning."""
+    """The cells of a parameter; a default that is longer than its column follows the meaning."""
     default, meaning = "needed" if p.default is None else p.default, p.meaning
     if len(default) > SHORT:
         default, meaning = "", f"{meaning.rstrip('.')}; by default {default}"

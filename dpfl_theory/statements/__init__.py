@@ -22,7 +22,7 @@ IMPORT_SECONDS, LEAST_SECONDS = 60.0, 2.0
 """The longest time that the import of a user's file may take, and has even if the time limit is shorter; checks run
 later."""
 
-__all__ = ["Statement", "all_statements", "file_of", "get", "in_order", "load_file", "papers", "select"]
+__all__ = ["Statement", "all_statements", "file_of", "get", "in_order", "load_file", "module_of", "papers", "select"]
 
 
 def _below(package: ModuleType) -> Iterator[ModuleType]:
@@ -59,8 +59,14 @@ def file_of(id_: str) -> str | None:
     >>> file_of("das2022.lemma8")
     'dpfl_theory/statements/das2022/lemma8.py'
     """
+    name = module_of(id_)
+    return None if name is None else f"{name.replace('.', '/')}.py"
+
+
+def module_of(id_: str) -> str | None:
+    """The name of the module that defines a statement of the catalogue; None for other statements."""
     found = _modules().get(id_)
-    return None if found is None else f"{found[1].__name__.replace('.', '/')}.py"
+    return None if found is None else found[1].__name__
 
 
 def all_statements() -> tuple[Statement, ...]:

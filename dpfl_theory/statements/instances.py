@@ -165,7 +165,7 @@ class Runs:
             edges = self.table.outside(statement.hypotheses) if self.edges else {}
             edges = {name: {**base, **instance} for name, instance in edges.items()}
             for verdict, found in (
-                ("holds", known),
+                ("holds", self.table[holds]),
                 ("violated", self.table[violated]),
                 (OUTSIDE, {**edges, **self.table[beyond]}),
             ):
