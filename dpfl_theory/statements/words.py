@@ -190,7 +190,10 @@ def _with_words(statement: Statement, entry: Entry, found: Mapping[str, Cause]) 
         raise ValueError(f"{id_}: a restored formula, and no other, has a section '## Restoration' that says from what")
     remark = None
     for section in entry.texts("Remark"):
-        remark = Remark(text(section), section.fields["shown by"], section.fields.get("repaired", ""))
+        shown_by = section.fields.get("shown by", "")
+        if len(_ids(shown_by)) != 1:
+            raise ValueError(f"{id_}: a remark is shown by {shown_by!r}: name one statement, the sibling that fails")
+        remark = Remark(text(section), shown_by, section.fields.get("repaired", ""))
     erratum = None
     for section in entry.texts("Erratum"):
         fields = section.fields
