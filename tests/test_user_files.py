@@ -197,14 +197,14 @@ def test_a_build_that_fails_names_statement_and_check(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("sides", "told"),
+    ("sides", "sentence"),
     [
         ("s.L * s.D**2 / (4 * s.K + 2) + 2 / sp.Integer(5)", "2/5 remains where every quantity is zero"),
         ("s.L * s.D**4", "a side is not linear in D^2"),
         ("s.L * s.D**2 + s.gap**2", "a side is not linear in gap"),
     ],
 )
-def test_sides_that_a_worst_case_cannot_have_are_told_with_a_remedy(tmp_path: Path, sides: str, told: str) -> None:
+def test_sides_that_a_worst_case_cannot_compare_are_refused(tmp_path: Path, sides: str, sentence: str) -> None:
     text = (Path(__file__).parents[1] / "examples" / "worst_case.py").read_text()
     file = tmp_path / "mine.py"
     text = text.replace("s.L * s.D**2 / (4 * s.K + 2)", sides)
@@ -212,7 +212,7 @@ def test_sides_that_a_worst_case_cannot_have_are_told_with_a_remedy(tmp_path: Pa
     line = 1 + file.read_text().splitlines().index("def sides(s: Symbols) -> Sides:")
     with pytest.raises(InputError) as error:
         run_plan(plan(load_file(file)))
-    assert f"cannot be run: {told}: " in str(error.value)
+    assert f"cannot be run: {sentence}: " in str(error.value)
     assert str(error.value).endswith(f"(mine.py, line {line})")
     assert "build" not in str(error.value)
 

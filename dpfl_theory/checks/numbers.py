@@ -89,8 +89,7 @@ def _functions(paper: str) -> dict[str, Any]:
     """What expressions may name: functions of `math`, and the paper's own."""
     name = f"dpfl_theory.statements.{paper}._computed"
     own = vars(importlib.import_module(name)) if importlib.util.find_spec(name) else {}
-    plain = {"min": min, "max": max, "sum": sum, "float": float, "abs": abs}
-    return {**vars(math), **plain, **own, "__builtins__": {}}
+    return {**vars(math), "min": min, "max": max, **own, "__builtins__": {}}
 
 
 def error_at(found: Found, statement: str, check: str, field: str) -> float | None:
@@ -119,8 +118,8 @@ def computed(id_: str, number: Number, found: Found) -> Value:
         **_functions(paper),
         "evidence": evidence,
         "script": lambda name, n: _printed_by(paper, name)[n],
+        "this": next((s for s in catalogue.all_statements() if s.id == id_), None),  # None: the words of a cause
     }
-    names["this"] = next((s for s in catalogue.all_statements() if s.id == id_), None)  # None: the words of a cause
     value = float(eval(number.expression, names))
     return (value, errors[0]) if errors and errors[0] is not None else value
 
@@ -147,23 +146,25 @@ def moved(found: Found) -> list[str]:
 
 
 def renewed(found: Found) -> tuple[dict[str, dict[str, Value]], list[str]]:
-    """The values of the numbers in the words of the statements that have evidence, by id, and what has none; a value on
-    record stays where its evidence is not there. Evidence of all statements renews the words of causes, too."""
+    """The values of all numbers, by the entry's id, and a sentence for each number that has none.
+
+    Numbers in the words of a statement with evidence are computed. Evidence of all statements renews those of causes,
+    too. A value on record stays where its evidence is not there.
+    """
     whole = found.keys() >= {s.id for s in catalogue.all_statements()}
     values: dict[str, dict[str, Value]] = {}
     missing = []
     for paper in catalogue.papers():
         for id_, number in numbers_of(paper):
-            if not (whole or id_ in found):
-                continue
-            own = values.setdefault(id_, {})
+            old = recorded().get(id_, {}).get(number.expression)
             try:
-                own[number.expression] = computed(id_, number, found)
+                new = computed(id_, number, found) if whole or id_ in found else old
             except NotFound as error:
-                if (old := recorded().get(id_, {}).get(number.expression)) is None:
+                new = old
+                if old is None:
                     missing.append(str(error))
-                else:
-                    own[number.expression] = old
+            if new is not None:
+                values.setdefault(id_, {})[number.expression] = new
     return values, missing
 
 

@@ -48,7 +48,7 @@ def record(documents: Sequence[Document]) -> None:
             write("mean_seconds", durations.seconds_of_methods(evidence))
         _record_power([e for e in evidence if e["statement"] in ids])
         values, missing = renewed(by_statement({"evidence": evidence}))
-        write("numbers", {**section("numbers"), **values})
+        write("numbers", values)
         for sentence in missing:
             print_message(sentence)
     if scripts:

@@ -120,8 +120,6 @@ def _span_outside(ax: Any, points: Sequence[Point], edges: Mapping[int, float]) 
 
 
 def _scales(ax: Any, curve: Curve, shown: Sequence[Point]) -> None:
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
     heights = [e.lhs.estimate for p in shown if (e := p.evidence).lhs] + [p.evidence.rhs for p in shown]
     for axis, values in (("x", [p.symbol_value for p in curve.points]), ("y", heights)):
         known = [v for v in values if v is not None]
@@ -129,15 +127,13 @@ def _scales(ax: Any, curve: Curve, shown: Sequence[Point]) -> None:
             if axis == "y" and known and min(known) >= 0.0:
                 ax.set_ylim(bottom=0.0)
             continue
-        ax.set(**{f"{axis}scale": "log"})
+        if max(known) < 1e3 * min(known):
+            style.logarithmic(ax, axis)
+        else:
+            ax.set(**{f"{axis}scale": "log"})
         if axis == "y":  # limits that reach minus infinity would be cut off entirely
             low = [e.lhs.low for p in shown if (e := p.evidence).lhs and e.lhs.low > 0.0]
             ax.set_ylim(min([*low, *known]) / 1.6, max(known) * 1.6)
-        if max(known) < 1e3 * min(known):
-            own = ax.xaxis if axis == "x" else ax.yaxis
-            own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
-            own.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-            own.set_minor_formatter(NullFormatter())
 
 
 def as_csv(curve: Curve) -> str:

@@ -9,8 +9,7 @@ significant digits; ``{{EXPRESSION:DIGITS up}}`` and ``down`` round a limit to i
 
 A value that replicates of a Monte-Carlo check estimate is printed with its standard error, ``1.44 (+- 0.02)``, and with
 no more digits than that has. `dpfl_theory.checks.numbers` evaluates all of them; their values are a section of the
-table of evidence, from which texts are filled. A number that was chosen, or is printed in the paper,
-is typed as it is.
+table of evidence, from which texts are filled. A number that was chosen, or is printed in the paper, is typed as it is.
 """
 
 from __future__ import annotations
@@ -75,14 +74,17 @@ class Number:
         return f"{value:.{places}f} {printed}" if formula else f"{value:.{places}f} (${printed}$)"
 
 
+def _number(place: re.Match[str]) -> Number:
+    return Number(place[1], int(place[2]), place[3] or "")
+
+
 def numbers_in(text: str) -> Iterator[Number]:
     """The numbers of a text, in order.
 
     >>> [n.digits for n in numbers_in('It is {{evidence("exact: one step", "ratio"):3}} times $r$.')]
     [3]
     """
-    for match in _PLACE.finditer(text):
-        yield Number(match[1], int(match[2]), match[3] or "")
+    return map(_number, _PLACE.finditer(text))
 
 
 def recorded() -> Mapping[str, Mapping[str, Value]]:
@@ -92,12 +94,13 @@ def recorded() -> Mapping[str, Mapping[str, Value]]:
 
 def filled(id_: str, text: str) -> str:
     """A text of an entry with its numbers; one that is not recorded shows its expression in brackets."""
-    if "{{" not in text:
-        return text
-    values, parts, end = recorded().get(id_, {}), [], 0
-    for match, number in zip(_PLACE.finditer(text), numbers_in(text)):
-        parts.append(text[end : match.start()])
-        end, within = match.end(), text[: match.start()].replace(r"\$", "").count("$") % 2 == 1
-        value = values.get(number.expression)
-        parts.append(f"[{number.expression}]" if value is None else number.shown(value, within))
-    return "".join((*parts, text[end:]))
+    values = recorded().get(id_, {}) if "{{" in text else {}
+
+    def shown(place: re.Match[str]) -> str:
+        number = _number(place)
+        if number.expression not in values:
+            return f"[{number.expression}]"
+        within = text[: place.start()].replace(r"\$", "").count("$") % 2 == 1
+        return number.shown(values[number.expression], within)
+
+    return _PLACE.sub(shown, text)

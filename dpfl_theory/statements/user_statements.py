@@ -16,7 +16,7 @@ from dpfl_theory.runtime.recorded_warnings import recorded
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, at_most, limited
 from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
-from dpfl_theory.statements.words import documented_beside, read
+from dpfl_theory.statements.words import documented_beside
 
 __all__ = ["loaded"]
 
@@ -84,5 +84,4 @@ def _executed(file: Path) -> tuple[Statement, ...]:
     words = file.with_suffix(".md")
     if not words.is_file():
         return tuple(found)
-    entries = read(words.read_text(encoding="utf-8"))
-    return tuple(documented_beside(statement, entries) for statement in found)
+    return tuple(documented_beside(found, words.read_text(encoding="utf-8")))

@@ -90,6 +90,17 @@ def _cheap() -> list[tuple[str, Number]]:
     return [one for own in found.values() for one in own[:2]]
 
 
+@pytest.fixture
+def only_evidence(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers from evidence alone: what functions compute has a test of its own."""
+
+    def numbers_of(paper: str) -> list[tuple[str, Number]]:
+        return [found for found in NUMBERS if found[0].split(".")[0] == paper and found not in COMPUTED]
+
+    monkeypatch.setattr(sources, "numbers_of", numbers_of)
+
+
+@pytest.mark.usefixtures("only_evidence")
 @pytest.mark.parametrize(("id_", "number"), [pytest.param(*f, id=f"{f[0]} {f[1].expression}") for f in _cheap()])
 def test_evidence_gives_a_number_again_and_a_change_is_told(id_: str, number: Number) -> None:
     statement = statements.get(id_)
@@ -101,15 +112,7 @@ def test_evidence_gives_a_number_again_and_a_change_is_told(id_: str, number: Nu
     assert any(line.startswith(f"{id_}: {number.expression} is ") for line in reported)
 
 
-@pytest.fixture(autouse=True)
-def _only_evidence(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """Slow functions have a test of their own."""
-    if "change" in request.node.name or "run" in request.node.name:
-        monkeypatch.setattr(sources, "numbers_of", lambda paper: [
-            f for f in NUMBERS if f[0].split(".")[0] == paper and f not in COMPUTED
-        ])  # fmt: skip
-
-
+@pytest.mark.usefixtures("only_evidence")
 def test_a_run_is_verified(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     id_, number = _cheap()[0]
     method, check = EVIDENCE.findall(number.expression)[0][0].split(": ", 1)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
+from dpfl_theory.core.parameter import KINDS, fits
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.events import Event
 
@@ -204,11 +204,8 @@ class Mechanism(ABC):
         return int(self.value(name))
 
     def positive(self, *names: str) -> None:
-        """Raise InputError unless each of these that is given is a positive finite number."""
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not (_number(value) and 0 < value < math.inf):
-                raise InputError(f"{_named(name)} is {value!r}: give a positive number")
+        """Raise InputError unless each of these that is given is a positive number."""
+        self._of_kind("positive", names)
 
     def whole(self, name: str, smallest: int) -> None:
         """Raise InputError unless this, when it is given, is a whole number of at least ``smallest``."""
@@ -218,10 +215,13 @@ class Mechanism(ABC):
 
     def share(self, *names: str) -> None:
         """Raise InputError unless each of these that is given lies in (0, 1]."""
+        self._of_kind("share", names)
+
+    def _of_kind(self, kind: str, names: Iterable[str]) -> None:
         for name in names:
             value = getattr(self, name)
-            if value is not None and not (_number(value) and 0 < value <= 1):
-                raise InputError(f"{_named(name)} is {value!r}: give a number in (0, 1]")
+            if value is not None and not fits(value, kind):
+                raise InputError(f"{_named(name)} is {value!r}: give {KINDS[kind]}")
 
 
 def _number(value: object) -> bool:
