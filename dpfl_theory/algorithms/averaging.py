@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
@@ -23,7 +24,7 @@ def over_cohort(a: Any, o: Any, members: Any) -> Any:
 class Averaging(Algorithm):
     """A round in named parts; a subclass declares ``local_step``, ``local_steps``, ``global_step``.
 
-    y = w;  local_steps times  y = y - local_step gradient(y);  u_i = update(w, y);  g_i = bound(u_i);
+    y = w;  steps times  y = y - rate optimizer(direction(y));  u_i = update(w, y);  g_i = bound(u_i);
     w = server(w, (1/divisor) sum_i weight_i g_i + noise).
     """
 
@@ -67,9 +68,13 @@ class Averaging(Algorithm):
         """The clients that send."""
         return o.cohort
 
-    def steps(self, o: Any) -> Any:
-        """The number of local steps."""
+    def steps(self, o: Any, i: Any) -> Any:
+        """The number of client i's local steps."""
         return self.local_steps
+
+    def rate(self, o: Any) -> Any:
+        """The size of the local steps of this round."""
+        return self.local_step
 
     def gradient(self, o: Any, i: Any, y: Any) -> Any:
         """The gradient of client i at y, as far as it is known."""
@@ -79,14 +84,26 @@ class Averaging(Algorithm):
         """The direction of a local step of client i at y, in a round that starts at w."""
         return self.gradient(o, i, y)
 
+    def optimizer(self, o: Any, i: Any) -> Callable[[Any], Any] | None:
+        """What makes a step of client i from its direction, with a memory of the steps before; None for the direction
+        itself."""
+        return None
+
     def steps_are_plain(self) -> bool:
         own = type(self)
-        return own.gradient is Averaging.gradient and own.direction is Averaging.direction
+        return all(getattr(own, part) is getattr(Averaging, part) for part in ("gradient", "direction", "optimizer"))
 
     def local(self, o: Any, w: Any, i: Any) -> Any:
         """Where client i ends."""
-        direction = PlainGradient(o, i) if self.steps_are_plain() else lambda y: self.direction(o, i, y, w)
-        return o.descend(w, i, self.local_step, self.steps(o), direction)
+        direction = (
+            PlainGradient(o, i) if self.steps_are_plain() else self.along(o, i, lambda y: self.direction(o, i, y, w))
+        )
+        return o.descend(w, i, self.rate(o), self.steps(o, i), direction)
+
+    def along(self, o: Any, i: Any, direction: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """The direction of client i's next local step, by its optimizer."""
+        step = self.optimizer(o, i)
+        return direction if step is None else lambda y: step(direction(y))
 
     def update(self, o: Any, w: Any, y: Any) -> Any:
         """What a client that ends at y sends, before the bound."""

@@ -106,7 +106,8 @@ class Scaffold(Averaging):
     def train(self, o: Any, w: Any, i: Any, own: Any, c: Any) -> Trained:
         """The local steps of client i, which reads c_i and c."""
         correction = self.correction(o, own, c)
-        y = o.descend(w, i, self.local_step, self.steps(o), lambda y: self.direction(o, i, y, w) + correction)
+        along = self.along(o, i, lambda y: self.direction(o, i, y, w) + correction)
+        y = o.descend(w, i, self.rate(o), self.steps(o, i), along)
         t = Trained(i, own, c, w, y)
         return replace(t, new=self.control(o, t))
 
@@ -154,8 +155,8 @@ class Scaffold(Averaging):
         """The control variates after a warm round: means of K gradients (noble2022 Section 3.3)."""
 
         def mean(i: Any) -> Any:
-            at = self.warm_points(o, i, w)
-            return sum(self.gradient(o, i, at) for _ in range(self.steps(o))) / self.steps(o)
+            at, steps = self.warm_points(o, i, w), self.steps(o, i)
+            return sum(self.gradient(o, i, at) for _ in range(steps)) / steps
 
         trained = o.each(self.members(o), lambda i: Trained(i, own[i], c, w, w, mean(i)))
         return self.controls(o, w, c, own, trained)

@@ -13,7 +13,7 @@ import numpy as np
 
 from dpfl_theory.conform.probes import Path, Spread, agree
 from dpfl_theory.conform.references import Player, Reference, Values
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
@@ -94,10 +94,7 @@ AGAIN = Fault(
 
 
 def _player(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> Player:
-    parts = dict(reading.parts)
-    for fault in faults:
-        parts |= fault.parts
-    player = reference.with_parts(parts).round
+    player = reference.with_parts(reading.parts, *(fault.parts for fault in faults)).round
     return repeating(player) if AGAIN in faults else player
 
 
@@ -218,7 +215,13 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
 
 def _together(faults: Sequence[Fault], fault: Fault) -> bool:
     """Whether a fault can occur together with these."""
-    return not any(fault is other or fault.parts.keys() & other.parts.keys() for other in faults)
+    return not any(fault is other or shared(fault, other) for other in faults)
+
+
+def shared(one: Fault, other: Fault) -> list[str]:
+    """The parts that both replace, so that one replacement would be lost."""
+    both = one.parts.keys() & other.parts.keys()
+    return [name for name in both if not any(isinstance(x.parts[name], Extends) for x in (one, other))]
 
 
 def _both(reference: Reference, reading: Reading, faults: Sequence[Fault], fault: Fault) -> Candidate:

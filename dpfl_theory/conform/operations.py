@@ -14,7 +14,8 @@ __all__ = ["Operations"]
 
 
 class Operations:
-    """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers.
+    """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers, number:
+    of the round, from 0.
 
     moved: whether the round communicates, where a coin decides; None to toss it. batches: the records that each client
     draws in each of its local steps; None, or no batch of a client, for all records in every step.
@@ -29,10 +30,11 @@ class Operations:
         d: int,
         moved: Any = None,
         batches: Mapping[int, Sequence[Sequence[int]]] | None = None,
+        number: int = 0,
     ) -> None:
         self.clients, self.rng, self.expected, self.d = clients, rng, expected, d
         self.n, self.cohort = len(clients), [int(i) for i in cohort]
-        self.everyone = range(self.n)
+        self.everyone, self.number = range(self.n), number
         self._moved, self._batches, self._taken = moved, batches, dict[int, int]()
 
     @property
@@ -92,6 +94,10 @@ class Operations:
     def count(self, members: Sequence[int]) -> int:
         """Their number."""
         return len(members)
+
+    def tally(self, members: Sequence[int], of: Callable[[int], Any]) -> Any:
+        """The sum of one number for each of these clients."""
+        return sum(of(int(i)) for i in members)
 
     def sum(self, members: Sequence[int], values: Sequence[Array], weight: Callable[[int], Any] | None = None) -> Array:
         """The sum of these clients' vectors; a weight of None is 1."""

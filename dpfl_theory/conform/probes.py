@@ -63,7 +63,7 @@ def play(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, c
     w, state, path = on.start, None, []
     clients = on.clients()
     for k, cohort in enumerate(who):
-        values = dict(v) if choices is None else {**v, **choices[k]}
+        values = {**v, "number": k, **({} if choices is None else choices[k])}
         w, state = player(w, state, clients, cohort, rng, values)
         path.append(w)
     return np.array(path)
@@ -76,10 +76,10 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     log = _Log(rng)
     on = replace(path.world, log=log)
     w, state, clients = on.start, None, on.clients()
-    for cohort in path.who:
+    for k, cohort in enumerate(path.who):
         log.clear()
         log.numbers.clear()
-        after, state = player(w, state, clients, cohort, rng, dict(path.v))
+        after, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
         found.append({"moved": bool(np.any(after != w)), "batches": _batches(on, log)})
         w = after
     return found

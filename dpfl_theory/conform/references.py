@@ -7,14 +7,14 @@ the user's function does."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from dpfl_theory.algorithms import algorithms
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.conform.world import Client, World
-from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Fault, Reading
+from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Extends, Fault, Reading
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.problems.base import Array
 
@@ -30,10 +30,10 @@ NOISE = frozenset({"noise", "noises"})
 
 @dataclass(frozen=True)
 class Reference:
-    """An algorithm with some parts of its round replaced."""
+    """An algorithm with some parts of its round replaced, one mapping after the other."""
 
     algorithm: type[Algorithm]
-    parts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    parts: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def name(self) -> str:
@@ -69,13 +69,13 @@ class Reference:
         """The known mistakes; without noise, those that do not concern it."""
         return [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
 
-    def with_parts(self, parts: Mapping[str, Callable[..., Any]]) -> Reference:
-        """The reference with these parts of its round replaced."""
-        return Reference(self.algorithm, parts)
+    def with_parts(self, *parts: Mapping[str, Any]) -> Reference:
+        """The reference with these parts of its round replaced; those that extend others come last."""
+        return Reference(self.algorithm, tuple(sorted(parts, key=extends)))
 
     @cached_property
     def _kind(self) -> type[Algorithm]:
-        return self.algorithm.with_parts(self.parts)
+        return reduce(lambda kind, parts: kind.with_parts(parts), self.parts, self.algorithm)
 
     def run(self, v: Values) -> Any:
         """The algorithm with these values."""
@@ -88,7 +88,8 @@ class Reference:
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         """The server's parameters after a round, and the state for the next one."""
-        o = Operations(clients, cohort, rng, v["r"], len(w), v.get("moved", True), v.get("batches"))
+        own = v.get("moved", True), v.get("batches"), v.get("number", 0)
+        o = Operations(clients, cohort, rng, v["r"], len(w), *own)
         run = self.run(v)
         found: tuple[Array, Any] = run.round(o, w, run.initial(o, w) if state is None else state)
         return found
@@ -122,6 +123,11 @@ def _numbers(v: Values) -> Operations:
     """The operations that ask only for numbers."""
     clients: Any = [range(int(v.get("records", 0)))] * int(v["n"])
     return Operations(clients, (), None, v["r"], int(v["d"]))
+
+
+def extends(parts: Mapping[str, Any]) -> bool:
+    """Whether some part uses the part in its place."""
+    return any(isinstance(part, Extends) for part in parts.values())
 
 
 def references() -> dict[str, Reference]:

@@ -75,6 +75,8 @@ def _from_path(name: str) -> Any:
         sys.path.remove("")
 
 
+ROUND_NUMBER = ("round_number", "server_round", "current_round")
+"""Names of the number of the round, from 0."""
 POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
 
@@ -102,7 +104,7 @@ class Subject:
         self.function = function
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
-        known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n"}
+        known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n", **dict.fromkeys(ROUND_NUMBER, "number")}
         if not reference.unit:
             known.pop("sigma")
         for parameter in reference.parameters:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Literal, Self
 
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
 __all__ = [
-    *("Algorithm", "Fault", "PlainGradient", "Reading", "Relation", "Sampling", "Setting", "View", "fault"),
+    *("Algorithm", "Extends", "Fault", "PlainGradient", "Reading", "Relation", "Sampling", "Setting", "View", "fault"),
     "with_number",
 ]
 
@@ -36,6 +37,26 @@ NOISE_MULTIPLIER = Parameter(
 
 
 @dataclass(frozen=True)
+class Extends:
+    """A replaced part that uses the part in its place: ``of(inner, a, o, ...)``, where ``inner(o, ...)`` is that part.
+
+    Several of these can extend one part, one after the other.
+
+    >>> class Example(Algorithm):
+    ...     def value(self, o): return 1
+    >>> more = {"value": Extends(lambda inner, a, o: inner(o) + 1)}
+    >>> Example.with_parts(more).with_parts(more)().value(None)
+    3
+    """
+
+    of: Callable[..., Any]
+
+    def over(self, below: Callable[..., Any]) -> Callable[..., Any]:
+        """The part that extends this one."""
+        return lambda a, *arguments: self.of(partial(below, a), a, *arguments)
+
+
+@dataclass(frozen=True)
 class Fault:
     """A mistake that implementations make: parts of the round, replaced.
 
@@ -50,7 +71,7 @@ class Fault:
     name: str
     description: str
     role: str
-    parts: Mapping[str, Callable[..., Any]]
+    parts: Mapping[str, Callable[..., Any] | Extends]
     seen: str = ""
     private: bool = False
     sized: Callable[[float], Fault] | None = None
@@ -73,7 +94,7 @@ def fault(
     plain: str = "",
     equivalent_to: str = "",
     once: bool = False,
-    **parts: Callable[..., Any],
+    **parts: Callable[..., Any] | Extends,
 ) -> Fault:
     """A fault, its parts as keywords."""
     return Fault(name, description, role, parts, seen, private, None, (), plain, once, equivalent_to)
@@ -90,7 +111,7 @@ class Reading:
     differ."""
 
     name: str
-    parts: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    parts: Mapping[str, Callable[..., Any] | Extends] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -204,14 +225,17 @@ class Algorithm:
         return cls(**{n: int(v) if own[n].kind == "count" else v for n, v in values.items() if n in own})
 
     @classmethod
-    def with_parts(cls, parts: Mapping[str, Callable[..., Any]]) -> type[Self]:
+    def with_parts(cls, parts: Mapping[str, Callable[..., Any] | Extends]) -> type[Self]:
         """The algorithm with some parts of its round replaced.
 
         >>> Algorithm.with_parts({"round": lambda a, o, w, state: (w, state)})().round(None, 1.0, None)
         (1.0, None)
         """
         names = dict.fromkeys((*cls.replaced_parts, *parts))
-        return type(cls.__name__, (cls,), {**parts, "replaced_parts": tuple(names)}) if parts else cls
+        own = {
+            name: part.over(getattr(cls, name)) if isinstance(part, Extends) else part for name, part in parts.items()
+        }
+        return type(cls.__name__, (cls,), {**own, "replaced_parts": tuple(names)}) if parts else cls
 
     def with_values(self, **values: Any) -> Self:
         """The same algorithm with other values, by attribute."""
@@ -234,7 +258,7 @@ class Algorithm:
                 found.__dict__[attribute] = p.scale.of(found, None) if p.scale else p.value(found, None, default)
         return found
 
-    def replaced(self, **parts: Callable[..., Any]) -> Self:
+    def replaced(self, **parts: Callable[..., Any] | Extends) -> Self:
         """The same values in the algorithm with some parts of its round replaced."""
         found = object.__new__(type(self).with_parts(parts))
         found.__dict__ |= self.__dict__

@@ -171,6 +171,10 @@ class WorldOperations(BaseOperations):
         """Their number."""
         return len(members)
 
+    def tally(self, members: Sequence[int], of: Callable[[int], Any]) -> Any:
+        """The sum of one number for each of these clients."""
+        return sum(of(i) for i in members)
+
     def sum(
         self, members: Sequence[int], values: Sequence[Vector], weight: Callable[[int], Any] | None = None
     ) -> Vector:

@@ -16,7 +16,6 @@ import numpy as np
 from dpfl_theory.core.algorithm import PlainGradient
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import COIN, GRADIENT, NOISE, RECORDS, SERVER_NOISE
-from dpfl_theory.problems.base import no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.cohort import Cohort
 from dpfl_theory.simulation.gradients import Batches, FullGradient, Gradient, batches
@@ -192,12 +191,19 @@ class BatchOperations:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
 
+    def tally(self, members: Members, of: Callable[[Any], Any]) -> Any:
+        """The sum of one number for each of these clients, (S, 1)."""
+        values = self._xp.broadcast_to(of(members.index), (self._run(members), self.S, 1))
+        if members.counts is None or members.chosen is not None:
+            return values.sum(axis=0)
+        return (values[:, :, 0] * members.counts.T).sum(axis=0)[:, None]
+
     # Records.
     def records(self, i: Any) -> Any:
-        """The number of client i's records."""
+        """The number of client i's records; 1 on a problem without records, whose clients count alike."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
-            raise no_records(self._context.problem, "a number of records")
+            return 1
         if (size := batches(self._context.problem, 1.0).size) is not None:
             return size
         if isinstance(i, Chosen):
@@ -279,12 +285,16 @@ class BatchOperations:
     def descend(self, y: Any, i: Any, step: Any, steps: Any, direction: Callable[[Any], Any]) -> Any:
         """The end of local steps from y."""
         plain = isinstance(direction, PlainGradient) and self._gradient is None
-        if plain and i is Ellipsis and len(y.shape) == 2 and steps >= 1:
+        if plain and i is Ellipsis and len(y.shape) == 2 and not many(steps) and steps >= 1:
             phase = self._context.kernels.local_phase(y, self.row(step), int(steps))
             self.steps = phase, self.row(step), int(steps)
             if self._members.counts is not None:
                 phase = phase.only(self._members.counts)
             return LocalUpdates(self._xp, (self.n, self.S, self.d), phase, y, -step)
+        if many(steps):  # of clients with different numbers of them
+            for k in range(int(steps.max())):
+                y = self._xp.where(k < steps, y - step * direction(y), y)
+            return y
         for _ in range(int(steps)):
             y = y - step * direction(y)
         return y

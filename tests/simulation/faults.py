@@ -310,7 +310,7 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("c_i with the wrong sign of y - x", SCAFFOLD, "(t.w - t.y)", "(t.y - t.w)"),
     ("c_i without K", SCAFFOLD, "(self.local_steps * self.local_step)", "self.local_step"),
     ("c never moves", SCAFFOLD, "self.control_weight(o) * total", "0.0 * total"),
-    ("one draw in a warm round", SCAFFOLD, "for _ in range(self.steps(o))) / self.steps(o)", "for _ in range(1))"),
+    ("one draw in a warm round", SCAFFOLD, "for _ in range(steps)) / steps", "for _ in range(1))"),
     ("warm cohort ignored", SCAFFOLD, "self.warm_members(o, o.cohort) if self.is_warm(o) else o.cohort", "o.cohort"),
     ("one warm round short", SCAFFOLD, "o.number < self.warm_start", "o.number < self.warm_start - 1"),
     ("momentum with the wrong sign", MOMENTUM, "state + (w - a.move(o, w, step))", "state - (w - a.move(o, w, step))"),

@@ -449,8 +449,7 @@ def test_single_members_and_generators_are_refused() -> None:
     for refused in refusals:
         with pytest.raises(InputError):
             refused()
-    with pytest.raises(InputError, match="has no records"):
-        operations(Cohort(), PROBLEMS["quadratic"]).records(Ellipsis)
+    assert operations(Cohort(), PROBLEMS["quadratic"]).records(Ellipsis) == 1  # so that weights are equal there
     assert operations(Cohort()).records(Ellipsis) == 6
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, cohort_fault, local_fault, noise_fault, step_fault
-from dpfl_theory.core.algorithm import Fault, with_number
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
 __all__ = [
@@ -33,7 +33,7 @@ Part = Callable[..., Any]
 
 def by_records(a: Any, o: Any, i: Any, members: Any) -> Any:
     """Client i's share of the cohort's records."""
-    return o.records(i) / sum(o.records(j) for j in members)
+    return o.records(i) / o.tally(members, o.records)
 
 
 def gaussian(deviation: Callable[[Any, Any, int], Any]) -> Part:
@@ -166,12 +166,12 @@ STEPS = (
     local_fault(
         "one local step too few",
         "a client takes one local step fewer than it should",
-        steps=lambda a, o: a.local_steps - 1,
+        steps=lambda a, o, i: a.local_steps - 1,
     ),
     local_fault(
         "one local step too many",
         "a client takes one local step more than it should",
-        steps=lambda a, o: a.local_steps + 1,
+        steps=lambda a, o, i: a.local_steps + 1,
     ),
 )
 """One local step too few or too many."""
@@ -190,7 +190,7 @@ def added() -> tuple[Fault, ...]:
             "weight decay in the local steps",
             f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
             "local",
-            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * y},
+            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * y)},
         )
 
     def proximal(strength: float) -> Fault:
@@ -198,7 +198,7 @@ def added() -> tuple[Fault, ...]:
             "a proximal term in the local steps",
             f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: leave it out",
             "local",
-            {"direction": lambda a, o, i, y, w: a.gradient(o, i, y) + strength * (y - w)},
+            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
         )
 
     decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
@@ -224,7 +224,9 @@ LOCAL = (
     *STEPS,
     *added(),
     local_fault(
-        "a single local step", "a client takes one local step, whatever the number of local steps", steps=lambda a, o: 1
+        "a single local step",
+        "a client takes one local step, whatever the number of local steps",
+        steps=lambda a, o, i: 1,
     ),
     local_fault(
         "batches for steps",

@@ -155,7 +155,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     for reading, fault in itertools.product(case.reference.readings, known):
         if fault.name in fitting:
             continue
-        if fits(case.reference.with_parts({**reading.parts, **fault.parts}).round) is None:
+        if fits(case.reference.with_parts(reading.parts, fault.parts).round) is None:
             fitting[fault.name] = fault
     if fitting:
         return [_listed(case, list(fitting.values()), first)]
