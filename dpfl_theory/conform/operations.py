@@ -15,7 +15,7 @@ __all__ = ["Operations"]
 
 class Operations:
     """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers, number:
-    of the round, from 0.
+    of the round, from 0, layers: of the model.
 
     moved: whether the round communicates, where a coin decides; None to toss it. batches: the records that each client
     draws in each of its local steps; None, or no batch of a client, for all records in every step.
@@ -31,10 +31,11 @@ class Operations:
         moved: Any = None,
         batches: Mapping[int, Sequence[Sequence[int]]] | None = None,
         number: int = 0,
+        layers: Sequence[slice] = (slice(None),),
     ) -> None:
         self.clients, self.rng, self.expected, self.d = clients, rng, expected, d
         self.n, self.cohort = len(clients), [int(i) for i in cohort]
-        self.everyone, self.number = range(self.n), number
+        self.everyone, self.number, self.layers = range(self.n), number, layers
         self._moved, self._batches, self._taken = moved, batches, dict[int, int]()
 
     @property
@@ -45,6 +46,20 @@ class Operations:
     def gradient(self, i: int, y: Array, records: Any = None) -> Array:
         """grad f_i(y), or the mean over some records."""
         return self.clients[int(i)].gradient(y, records)
+
+    def batch_gradient(self, i: int, y: Array, size: int | None = None) -> Array:
+        """The mean gradient over client i's next batch of records; grad f_i(y) where it draws none."""
+        own = (self._batches or {}).get(int(i), ())
+        k = self._taken[i] = self._taken.get(i, -1) + 1
+        return self.clients[int(i)].gradient(y, list(own[k % len(own)]) if own else None)
+
+    def batches(self, i: int) -> int:
+        """The number of batches of records that client i draws in this round; 0 where it draws none."""
+        return len((self._batches or {}).get(int(i), ()))
+
+    def by_layer(self, u: Array, of: Callable[[Array], Array]) -> Array:
+        """A function of each layer of a vector."""
+        return np.concatenate([of(u[layer]) for layer in self.layers])
 
     def records(self, i: int) -> int:
         """The number of client i's records."""

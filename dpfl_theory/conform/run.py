@@ -31,7 +31,7 @@ from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["conform", "described"]
 
-INNER = ("local_step", "local_steps", "relation_factor", "d")
+INNER = ("local_step", "local_steps", "relation_factor", "d", "layers")
 """Values that are not shown, since they follow from others."""
 
 

@@ -16,9 +16,10 @@ from dpfl_theory.errors import InputError, unknown_name
 __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
 SIGMA = Parameter("sigma", "standard deviation of the noise")
-DIMENSION = 2
-"""Number of model parameters. This number, the numbers of clients (7) and of a cohort (3), and their roots are all
-different."""
+LAYERS = (slice(0, 2), slice(2, 6))
+"""The model's layers. Their number, those of parameters (6), clients (7) and members of a cohort (3), and their roots are
+all different."""
+DIMENSION = LAYERS[-1].stop
 SCHEMES = ("poisson", "fixed", "full")
 RELATIONS = {"zero-out": 1.0, "replace": 2.0}
 SHARES = {
@@ -29,6 +30,8 @@ SHARES = {
     "one client without a gradient": (0.0, 1.4, 0.7, 2.5, 0.9, 0.4, 3.1),
 }
 """The lengths of the clients' messages from the start, as multiples of the threshold, by the name of a world."""
+MORE = (2, 0, 4, 1, 5, 3)
+"""The numbers of the clients' records above the smallest one."""
 REST = "that are at their minimum"
 """The world whose clients send only noise from the start."""
 
@@ -71,7 +74,14 @@ def settings(
         raise InputError(f"the cohort is {size}: with {clients} clients it must be between 1 and {clients}")
     found = []
     for k in (0, 1):
-        v: dict[str, Any] = {"n": clients, "d": DIMENSION, "r": float(size), "scheme": scheme, "relation": relation}
+        v: dict[str, Any] = {
+            "n": clients,
+            "d": DIMENSION,
+            "layers": LAYERS,
+            "r": float(size),
+            "scheme": scheme,
+            "relation": relation,
+        }
         v["relation_factor"] = RELATIONS[relation]
         for p in reference.parameters:
             value = values.get(p.symbol, p.trials[k if p.symbol in taken else 0])
@@ -88,15 +98,14 @@ def _checked(parameter: Parameter, value: Any) -> float | int:
 
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:
-    """Least-squares clients with 2 to 6 records each (more where a small share of them is drawn), of curvature at most
-    0.4/eta. The world's name gives the lengths of their messages from the start as multiples of the threshold, starting
+    """Least-squares clients with 1 to 6 records each (more where a share of them is drawn), of curvature at most 0.4/eta. The world's name gives the lengths of their messages from the start as multiples of the threshold, starting
     with the client ``first``."""
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
     level = float(v[reference.level]) if reference.level else 1.0
-    fewest = max(2, math.ceil(1.0 / float(v.get("s", 1.0)) - 1e-9))  # so that no batch is empty
-    sizes = [fewest + (3 * i + 1) % 5 for i in range(n)]
+    fewest = math.ceil(1.0 / float(v.get("s", 1.0)) - 1e-9)  # so that no batch is empty
+    sizes = [fewest + MORE[i % len(MORE)] for i in range(n)]
     records = []
     for i, size in enumerate(sizes):
         x = rng.standard_normal((size, d))

@@ -104,7 +104,14 @@ class Subject:
         self.function = function
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
-        known = {"sigma": "sigma", "r": "r", "cohort_size": "r", "n": "n", **dict.fromkeys(ROUND_NUMBER, "number")}
+        known = {
+            "sigma": "sigma",
+            "r": "r",
+            "cohort_size": "r",
+            "n": "n",
+            "layers": "layers",
+            **dict.fromkeys(ROUND_NUMBER, "number"),
+        }
         if not reference.unit:
             known.pop("sigma")
         for parameter in reference.parameters:

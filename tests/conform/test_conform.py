@@ -75,9 +75,9 @@ def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.Capt
     [
         ("raise RuntimeError('lost')", "raises RuntimeError: lost"),
         ("return w", "return the pair (w, state)"),
-        ("return w[:1], state", "w of shape (1,), and was given (2,)"),
+        ("return w[:1], state", "w of shape (1,), and was given (6,)"),
         ("return 'w', state", "not an array of numbers"),
-        ("return clients[0].gradient(w[:1]), state", "the parameters have 2 entries"),
+        ("return clients[0].gradient(w[:1]), state", "the parameters have 6 entries"),
     ],
 )
 def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp_path: Path) -> None:

@@ -173,8 +173,8 @@ FEDAVG_FAULTS: dict[str, dict[str, Callable[..., Any]]] = {
     "global step ignored": {"move": lambda a, o, w, step: w - a.local_step * step},
     "ascent": {"move": lambda a, o, w, step: w + a.global_step * step},
     "weight decay": {"move": lambda a, o, w, step: 0.999 * w - a.global_step * step},
-    "E - 1 local steps": {"steps": lambda a, o: max(1, a.local_steps - 1)},
-    "E + 1 local steps": {"steps": lambda a, o: a.local_steps + 1},
+    "E - 1 local steps": {"steps": lambda a, o, i: max(1, a.local_steps - 1)},
+    "E + 1 local steps": {"steps": lambda a, o, i: a.local_steps + 1},
     "local steps with beta": {
         "local": lambda a, o, w, i: o.descend(w, i, a.global_step, a.local_steps, PlainGradient(o, i))
     },

@@ -117,7 +117,7 @@ RECORDS = (
         "batches for steps",
         "a local step is a whole pass over the batches: K counts gradients, not epochs",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
-        steps=lambda a, o: a.local_steps * round(1.0 / a.share),
+        steps=lambda a, o, i: a.local_steps * round(1.0 / a.share),
     ),
 )
 """Mistakes in a record-level gradient, and in the number of these."""

@@ -97,7 +97,7 @@ def _drawn(case: Case, v: Values) -> Finding | None:
     runs = [run for run in runs if _ways(run, len(on.records[run.client].y)) > 1.0]
     if not runs:
         return None
-    return _fixed(case, runs) or _kept(case, runs) or _in_turn(case, runs, on) or _apart(case, runs, on)
+    return _fixed(case, runs) or _kept(case, runs) or _apart(case, runs, on) or _in_turn(case, runs, on)
 
 
 def _of(case: Case, path: Path) -> Iterator[BatchRun]:
