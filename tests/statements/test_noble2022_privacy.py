@@ -631,7 +631,7 @@ def test_the_order_with_the_lost_root_of_l_is_not_refuted():
 
 
 def noise_order(M, rate, s, T, epsilon, delta):
-    """s sqrt(l T log(2 T l/delta) log(2/delta))/(epsilon sqrt(M)), l the rate: Theorem 4.1's order of sigma_g for K = 1."""
+    """s sqrt(l T log(2 T l/delta) log(2/delta))/(epsilon sqrt(M)): the order of sigma_g for K = 1, l the rate."""
     return s * math.sqrt(rate * T * math.log(2 * T * rate / delta) * math.log(2 / delta)) / (epsilon * math.sqrt(M))
 
 
