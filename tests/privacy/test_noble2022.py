@@ -85,19 +85,6 @@ def test_wang_theorem_9_is_the_published_sum(order, rate):
     assert float(found * (order - 1) / exact_cgf(order, rate, exponent)) == pytest.approx(1, abs=1e-11)
 
 
-def test_wang_theorem_9_uses_the_pure_budget():
-    """With epsilon(infinity) = 0.1 the factor is (e^0.1 - 1)^j; with a large one it is 2."""
-    loose, large, tight = (noble2022.wang_theorem9(3, 0.5, lambda j: 0.1 + 0 * j, e) for e in (np.inf, 5.0, 0.1))
-    pure = math.expm1(0.1)
-    second = min(4 * pure, math.exp(0.1) * pure**2)
-    expected = math.log1p(0.25 * 3 * second + 0.125 * math.exp(0.2) * pure**3) / 2
-    assert large == loose
-    assert tight == pytest.approx(expected, rel=1e-12)
-    assert tight < loose / 5
-    between = noble2022.wang_theorem9(2, 0.5, lambda j: 0.5 + 0 * j, 0.8)  # e^0.8 - 1 is between 1 and sqrt(2)
-    assert between == pytest.approx(math.log1p(0.25 * math.exp(0.5) * math.expm1(0.8) ** 2), rel=1e-12)
-
-
 def test_lemma_b7_is_theorem_9_of_the_gaussian_mechanism():
     orders = np.array([2, 3, 10, 300])
     general = noble2022.wang_theorem9(orders, 0.1, lambda j: j / 100.0)
@@ -488,8 +475,6 @@ def test_more_refusals():
         noble2022.lemma_b7(2, 1.0, 1.0)
     with pytest.raises(InputError, match="sampling rate"):
         noble2022.lemma_b2(1.0, 0.0, 1.5)
-    with pytest.raises(InputError, match="infinity"):
-        noble2022.wang_theorem9(2, 0.1, lambda j: j, 0.0)
     with pytest.raises(InputError, match="delta'"):
         noble2022.lemma_b1(0.1, 0.0, 1, 2.0)
     with pytest.raises(InputError, match="lambda"):

@@ -113,42 +113,33 @@ def lemma_b7(order: Real, rate: float, variance: float) -> Floats:
     return wang_theorem9(order, rate, lambda j: j / (2 * variance))
 
 
-def wang_theorem9(
-    order: Real, rate: float, rdp: Callable[[FloatArray], FloatArray], rdp_at_infinity: float = np.inf
-) -> Floats:
-    r"""The Renyi DP of any mechanism with budgets epsilon(j), run on a subsample without replacement at rate q.
+def wang_theorem9(order: Real, rate: float, rdp: Callable[[FloatArray], FloatArray]) -> Floats:
+    r"""The Renyi DP of a mechanism with budgets epsilon(j), run on a subsample without replacement at rate q.
 
     .. math:: \varepsilon'(\alpha) \le \frac{1}{\alpha-1} \log\Big(1 + q^2 \binom{\alpha}{2}
-              \min\{4 (e^{\varepsilon(2)} - 1), e^{\varepsilon(2)} \min\{2, (e^{\varepsilon(\infty)} - 1)^2\}\}
-              + \sum_{j=3}^{\alpha} q^j \binom{\alpha}{j} e^{(j-1)\varepsilon(j)}
-              \min\{2, (e^{\varepsilon(\infty)} - 1)^j\}\Big)
+              \min\{4 (e^{\varepsilon(2)} - 1), 2 e^{\varepsilon(2)}\}
+              + \sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{(j-1)\varepsilon(j)}\Big)
 
     Args:
         order: alpha, an integer >= 2, or an array of them.
         rate: q, in (0, 1).
         rdp: epsilon(j) for an array of integers j >= 2, given as floats.
-        rdp_at_infinity: epsilon(infinity), the pure budget; infinite for the Gaussian mechanism and its compositions.
 
     Raises:
-        InputError: when an order is not an integer >= 2, q is outside (0, 1), or epsilon(infinity) is not positive.
+        InputError: when an order is not an integer >= 2, or q is outside (0, 1).
 
     Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi differential privacy and analytical moments accountant",
-    2019/2020, Theorem 9; Noble et al. cite it in the Implementation paragraph of Appendix B.4.
+    2019/2020, Theorem 9, with an infinite epsilon(infinity), as the Gaussian mechanism and its compositions have it.
+    Noble et al. cite it in the Implementation paragraph of Appendix B.4.
 
     >>> print(f"{wang_theorem9(3, 0.1, lambda j: 0.05 * j):.9f}")
     0.007602029
     """
     orders = _integers(order)
     inside("the sampling rate", rate, 0, 1)
-    if not rdp_at_infinity > 0:
-        raise InputError(f"epsilon(infinity) is {rdp_at_infinity}: give a positive number or infinity")
     j = np.arange(2, orders.max(initial=2) + 1, dtype=float)
     budgets = np.asarray(rdp(j), float)
-    # log of min{2, (e^eps(infinity) - 1)^j}, for j = 2, 3, ...
-    pure = np.full(j.shape, np.log(2.0))
-    if rdp_at_infinity < np.log(3.0):
-        pure = np.minimum(pure, j * np.log(np.expm1(rdp_at_infinity)))
-    terms = pure + (j - 1) * budgets
+    terms = np.log(2.0) + (j - 1) * budgets
     terms[0] = min(log_first_term(float(budgets[0])), terms[0])
     cgf = [subsampled_cgf(int(a), rate, terms) for a in orders.ravel()]
     return _plain(np.reshape(cgf, orders.shape) / (orders - 1))
