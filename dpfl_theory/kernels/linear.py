@@ -275,7 +275,7 @@ def linear_block(data: LinearData) -> int:
 
 
 def _records(data: LinearData) -> tuple[Any, ...]:
-    """What the kernels are told about records and loss; CSR features are their layout."""
+    """Records and loss, as the kernels take them; CSR features are their layout."""
     x = linear_sparse.layout(data) if data.sparse else data.x
     return x, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes
 

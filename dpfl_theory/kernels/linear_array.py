@@ -1,9 +1,9 @@
 """Linear models on any array module: the functions of `kernels.linear` and `kernels.linear_records`, with functions
 that NumPy and CuPy share.
 
-Dense clients are grouped by size and padded to the largest of their group (less than twofold), so that one batched
-matrix product serves many clients. Padding records have zero features and so no gradient; values mask them out. With
-CSR records each client is a group of its own, by the array module's sparse products.
+Dense clients are grouped by size and padded to the largest of their group (less than twofold). So one batched matrix
+product serves many clients. Padding records have zero features and so no gradient; values mask them out. With CSR
+records each client is a group of its own, by the array module's sparse products.
 """
 
 from __future__ import annotations

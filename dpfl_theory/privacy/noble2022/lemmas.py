@@ -129,8 +129,8 @@ def wang_theorem9(order: Real, rate: float, rdp: Callable[[FloatArray], FloatArr
         InputError: when an order is not an integer >= 2, or q is outside (0, 1).
 
     Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi differential privacy and analytical moments accountant",
-    2019/2020, Theorem 9, with an infinite epsilon(infinity), as the Gaussian mechanism and its compositions have it.
-    Noble et al. cite it in the Implementation paragraph of Appendix B.4.
+    2019/2020, Theorem 9; Noble et al. cite it in the Implementation paragraph of Appendix B.4. Here epsilon(infinity)
+    is infinite, as for the Gaussian mechanism and its compositions.
 
     >>> print(f"{wang_theorem9(3, 0.1, lambda j: 0.05 * j):.9f}")
     0.007602029
