@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.perturb_instance import numbers
+from dpfl_theory.checks.perturb_instance import get, numbers, set_value
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, outside
@@ -135,7 +135,7 @@ def place_of(statement: Statement, check: Check, symbol: str) -> Path:
     before = symbol_value(_built(statement, check, check.instance), symbol)
     moving = []
     for place in places:
-        value = _get(check.instance, place)
+        value = get(check.instance, place)
         other = value + 1 if isinstance(value, int) else _like(value, float(Fraction(value)) * 1.0625 or 0.0625)
         try:
             if symbol_value(_built(statement, check, _with(check.instance, place, other)), symbol) != before:
@@ -232,7 +232,7 @@ def curve(
     def points() -> tuple[tuple[Point, ...], Mapping[int, float]]:
         try:
             place = place_of(statement, check, symbol)
-            given = values_of(values, _get(check.instance, place))
+            given = values_of(values, get(check.instance, place))
             each = replace(own, alpha=own.alpha / len(given), limit=None)
             recorded = _built(statement, check, check.instance)
             rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
@@ -343,15 +343,9 @@ def _prescription_mismatch(built: Any, rules: Mapping[str, Rule]) -> tuple[str, 
     return None
 
 
-def _get(instance: Any, place: Path) -> Any:
-    for key in place:
-        instance = instance[key]
-    return instance
-
-
 def _with(instance: Mapping[str, Any], place: Path, value: Any) -> dict[str, Any]:
     changed = copy.deepcopy(dict(instance))
-    _get(changed, place[:-1])[place[-1]] = value
+    set_value(changed, place, value)
     return changed
 
 

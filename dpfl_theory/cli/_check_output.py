@@ -190,7 +190,7 @@ def certificate_file(
 
 def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     """Write the certificates of the proofs, and report their number. Without any, no file is written."""
-    from dpfl_theory.checks.certificate_file import SCRIPT, of_evidence, text, verified
+    from dpfl_theory.checks.certificate_file import SCRIPT, is_proof, of_evidence, text
 
     worst = [e for e in evidence if e.method == METHOD]
     certificates = of_evidence(e.to_json() for e in worst)
@@ -206,7 +206,7 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     if not certificates:
         return
     for c in certificates:
-        if not verified(c):  # as a reader would; failure is an internal error
+        if not is_proof(c):  # as a reader would; failure is an internal error
             raise ArithmeticError(f"the certificate of {c['statement']}, {c['check']}, proves nothing")
     write(target, text(certificates))
     proved = len({(c["statement"], c["check"]) for c in certificates})

@@ -3,6 +3,7 @@ items, such as problems and algorithms."""
 
 from __future__ import annotations
 
+import glob
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +14,6 @@ from dpfl_theory import statements
 from dpfl_theory.cli import _layout
 from dpfl_theory.core import Statement
 from dpfl_theory.core.prose import plain
-from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.inventory import Item, Kind, Parameter
 from dpfl_theory.runtime.console import emit, print_message
 from dpfl_theory.statements import paper
@@ -64,7 +64,7 @@ def matching(words: Sequence[str]) -> tuple[Statement, ...]:
     """
     everything = statements.all_statements()
     known = {s.id for s in everything} | set(statements.papers())
-    named = [word for word in words if word in known or is_pattern(word)]
+    named = [word for word in words if word in known or glob.has_magic(word)]
     searched = [part for word in words if word not in named for part in word.split()]
     found = statements.select(tuple(named)) if named else everything
     return statements.in_order(s for s in found if all(map(_Searched.from_statement(s).has, searched)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
@@ -16,7 +17,6 @@ from dpfl_theory.core import Effect, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
-from dpfl_theory.glob_patterns import is_pattern
 from dpfl_theory.runtime.console import choice, emit
 from dpfl_theory.statements.power import of_json
 from dpfl_theory.statements.summary import in_markdown
@@ -53,7 +53,7 @@ def show(
             raise InputError(f"show {kind.one} needs one name: dpfl-theory list {kind.name} shows them")
         _listing.show_item(kind, kind.get(ids[1]), format_)
         return
-    alone = len(ids) == 1 and not is_pattern(ids[0])
+    alone = len(ids) == 1 and not glob.has_magic(ids[0])
     chosen = [statements.get(ids[0])] if alone else statements.in_order(statements.select(tuple(ids)))
     described = [describe(statement) for statement in chosen]
     if format_ == "json":
@@ -164,6 +164,8 @@ def _remarks(check: Mapping[str, Any]) -> str:
 
 def _erratum_rows(erratum: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, reported in erratum.items():
+        if key == "true":  # the former name of the key "corrected"
+            continue
         if key == "effect":
             yield key, Effect(**reported).statement
         elif key == "survives":

@@ -15,7 +15,7 @@ from typing import Any
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["AnySymbols", "Symbols", "evaluate", "text_of"]
+__all__ = ["AnySymbols", "Symbols", "compiled", "evaluate", "text_of"]
 
 _MEMORY = 1024
 """The number of formulas in the cache: more than the catalogue has."""
@@ -164,12 +164,11 @@ def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] |
     return tuple(s.name for s in symbols), eval(code, space)
 
 
-def _floats(expression: Any, module: str) -> tuple[tuple[str, ...], Callable[..., Any]]:
+@functools.lru_cache(4 * _MEMORY)
+def compiled(expression: Any, module: str) -> tuple[tuple[str, ...], Callable[..., Any]]:
+    """The names of an expression's symbols, and a function of them for the numbers of ``math`` or ``mpmath``."""
     symbols = sorted(expression.free_symbols, key=lambda s: s.name)
     return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, module)
-
-
-_compiled = functools.lru_cache(4 * _MEMORY)(_floats)
 
 
 def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula") -> Any:
@@ -191,14 +190,14 @@ def evaluate(expression: Any, values: Mapping[str, Any], of: str = "the formula"
     given = {s.name: values[s.name] for s in expression.free_symbols}
     kinds = {_kind(v) for v in given.values()}
     if "mpmath" in kinds:
-        names, function = _compiled(expression, "mpmath")
+        names, function = compiled(expression, "mpmath")
         return mpmath.mpf(function(*(mpmath.mpmathify(_plain(given[name])) for name in names)))
     if "float" in kinds:
-        names, function = _compiled(expression, "math")
+        names, function = compiled(expression, "math")
         return float(function(*(float(given[name]) for name in names)))
-    compiled = _exact(expression) if "sympy" not in kinds else None
-    if compiled is not None:
-        names, function = compiled
+    exact = _exact(expression) if "sympy" not in kinds else None
+    if exact is not None:
+        names, function = exact
         try:
             return Fraction(function(*(Fraction(_plain(given[name])) for name in names)))
         except _Irrational:

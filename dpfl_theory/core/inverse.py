@@ -6,10 +6,11 @@ that one. Formulas are evaluated with 60 digits, so that the rounding of a count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
+from dpfl_theory.core.expressions import compiled
 from dpfl_theory.core.formula import prescription_of, sides_of, total
 from dpfl_theory.core.statement import Statement
 from dpfl_theory.errors import InputError
@@ -29,10 +30,11 @@ def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> f
     >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
     0.025
     """
-    return _at(statement.id, *_compiled(sp.sympify(expression)), values)
+    return _at(statement.id, sp.sympify(expression), values)
 
 
-def _at(of: str, names: tuple[str, ...], function: Callable[..., Any], values: Mapping[str, Any]) -> float:
+def _at(of: str, expression: Any, values: Mapping[str, Any]) -> float:
+    names, function = compiled(expression, "mpmath")
     missing = [name for name in names if name not in values]
     if missing:
         raise ValueError(f"{of}: no value for {', '.join(missing)}")
@@ -42,13 +44,6 @@ def _at(of: str, names: tuple[str, ...], function: Callable[..., Any], values: M
         if isinstance(found, mpmath.mpc):
             raise InputError(f"a formula of {of} has no real value for these inputs: give less extreme ones")
         return float(found)
-
-
-@cache
-def _compiled(expression: Any) -> tuple[tuple[str, ...], Callable[..., Any]]:
-    """The names of an expression's symbols, and a function of them for mpmath's numbers."""
-    symbols = sorted(expression.free_symbols, key=str)
-    return tuple(s.name for s in symbols), sp.lambdify(symbols, expression, "mpmath")
 
 
 def prescribed(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
@@ -70,7 +65,7 @@ def completed(
     found = dict(values)
     for name, expression in solved(statements, frozenset(values) | frozenset(cancelled)).items():
         if all(s.name in values for s in expression.free_symbols):
-            found[name] = _at(statements[0].id, *_compiled(expression), values)
+            found[name] = _at(statements[0].id, expression, values)
     return found
 
 

@@ -131,13 +131,7 @@ def _scalar_values(x: float, y: float, bound: float, ridge: float, w: Any, out: 
 
 @kernel()
 def local_phase_into(
-    x: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
+    data: Any,
     w: Any,
     step: Any,
     steps: int,
@@ -147,7 +141,8 @@ def local_phase_into(
 ) -> None:
     """out (n, replicates * classes, d0): sums of the gradients along `steps` local steps from w (replicates * classes,
     d0). Where cohort (replicates, n) is not empty, only replicates whose entry is not 0 run a client, together; the
-    others' rows stay."""
+    others' rows stay. Of the data it gets `_records`, as do the other kernels."""
+    x, y, offsets, threshold, code, ridge, classes = data
     rows, features = w.shape
     replicates = rows // classes
     blocks = (replicates + block - 1) // block
@@ -216,19 +211,9 @@ def local_phase_into(
 
 
 @kernel()
-def gradients_into(
-    x: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    block: int,
-    out: Any,
-) -> None:
+def gradients_into(data: Any, w: Any, block: int, out: Any) -> None:
     """out (n, replicates * classes, d0): client i's gradients at w[i] (replicates * classes, d0)."""
+    x, y, offsets, threshold, code, ridge, classes = data
     _, rows, features = w.shape
     replicates = rows // classes
     blocks = (replicates + block - 1) // block
@@ -252,19 +237,9 @@ def gradients_into(
 
 
 @kernel()
-def values_into(
-    x: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    block: int,
-    out: Any,
-) -> None:
+def values_into(data: Any, w: Any, block: int, out: Any) -> None:
     """out (n, replicates): the clients' values at w (replicates * classes, d0)."""
+    x, y, offsets, threshold, code, ridge, classes = data
     rows, features = w.shape
     replicates = rows // classes
     blocks = (replicates + block - 1) // block
@@ -300,12 +275,9 @@ def linear_block(data: LinearData) -> int:
 
 
 def _records(data: LinearData) -> tuple[Any, ...]:
-    """The arguments of the kernels on records and loss."""
-    x: tuple[Any, ...] = (data.x,)
-    if data.sparse:
-        own = linear_sparse.layout(data)
-        x = (own.values, own.places, own.starts, own.columns, own.own)
-    return *x, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes
+    """Records and loss, as the kernels take them; CSR features are their layout."""
+    x = linear_sparse.layout(data) if data.sparse else data.x
+    return x, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes
 
 
 def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, cohort: Array | None = None) -> Array:
@@ -326,9 +298,9 @@ def linear_local_phase(data: LinearData, w: Array, step: Array, steps: int, coho
     pace = mutable(step)
     who = np.empty((0, 0)) if cohort is None else np.ascontiguousarray(cohort)
     if data.sparse:
-        linear_sparse.local_phase_into(*_records(data), at, pace, steps, who, out)
+        linear_sparse.local_phase_into(_records(data), at, pace, steps, who, out)
     else:
-        local_phase_into(*_records(data), at, pace, steps, linear_block(data), who, out)
+        local_phase_into(_records(data), at, pace, steps, linear_block(data), who, out)
     return out.reshape(data.clients, replicates, d)
 
 
@@ -343,9 +315,9 @@ def linear_gradients(data: LinearData, w: Array) -> Array:
     out = np.empty((n, replicates * data.classes, d // data.classes))
     at = mutable(w).reshape(out.shape)
     if data.sparse:
-        linear_sparse.gradients_into(*_records(data), at, out)
+        linear_sparse.gradients_into(_records(data), at, out)
     else:
-        gradients_into(*_records(data), at, linear_block(data), out)
+        gradients_into(_records(data), at, linear_block(data), out)
     return out.reshape(n, replicates, d)
 
 
@@ -360,7 +332,7 @@ def linear_values(data: LinearData, w: Array) -> Array:
     out = np.empty((data.clients, replicates))
     at = mutable(w).reshape(replicates * data.classes, -1)
     if data.sparse:
-        linear_sparse.values_into(*_records(data), at, out)
+        linear_sparse.values_into(_records(data), at, out)
     else:
-        values_into(*_records(data), at, linear_block(data), out)
+        values_into(_records(data), at, linear_block(data), out)
     return np.ascontiguousarray(out.T)

@@ -1,8 +1,9 @@
 """Linear models on any array module: the functions of `kernels.linear` and `kernels.linear_records`, with functions
 that NumPy and CuPy share.
 
-Clients are grouped by size and padded to the largest of their group (less than twofold), so that one batched matrix
-product serves many clients. Padding records have zero features and so no gradient; values mask them out.
+Dense clients are grouped by size and padded to the largest of their group (less than twofold). So one batched matrix
+product serves many clients. Padding records have zero features and so no gradient; values mask them out. With CSR
+records each client is a group of its own, by the array module's sparse products.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,7 +27,8 @@ _LIMIT = 1 << 26
 
 @dataclass(frozen=True)
 class _Group:
-    """Clients of similar size: index (g,), x (g, m, d0), y, threshold, mask (g, m), 1/m_i as share (g, 1, 1)."""
+    """Clients of similar size: index (g,), x (g, m, d0), y, threshold, mask (g, m), 1/m_i as share (g, 1, 1); of one
+    client, x (m, d0) may be CSR."""
 
     index: Any
     x: Any
@@ -68,6 +71,12 @@ def _groups(xp: Any, data: LinearData) -> list[_Group]:
 
 def _parts(xp: Any, data: LinearData, replicates: int) -> Iterator[_Group]:
     """The groups, cut so that one part's logits stay below the limit."""
+    if data.sparse:
+        for i, (a, b) in enumerate(pairwise(map(int, data.offsets))):
+            own, inside = slice(a, b), xp.ones((1, b - a), dtype=bool)
+            y, threshold = data.y[own][None], data.threshold[own][None]
+            yield _Group(slice(i, i + 1), data.x[own], y, threshold, inside, xp.full((1, 1, 1), 1.0 / (b - a)))
+        return
     for g in _groups(xp, data):
         count, m, features = g.x.shape
         size = max(1, _LIMIT // (replicates * data.classes * max(m, features)))
@@ -77,6 +86,16 @@ def _parts(xp: Any, data: LinearData, replicates: int) -> Iterator[_Group]:
         for a in range(0, count, size):
             cut = slice(a, a + size)
             yield _Group(g.index[cut], g.x[cut], g.y[cut], g.threshold[cut], g.mask[cut], g.share[cut])
+
+
+def _logits(xp: Any, g: _Group, at: Any) -> Any:
+    """The logits (g, rows, m) of a group's records at the parameters (g, rows, d0)."""
+    return (g.x @ at[0].T).T[None] if hasattr(g.x, "indptr") else xp.matmul(at, g.x.transpose(0, 2, 1))
+
+
+def _back(xp: Any, g: _Group, slopes: Any) -> Any:
+    """The sums (g, rows, d0) of slopes (g, rows, m) times the records."""
+    return (g.x.T @ slopes[0].T).T[None] if hasattr(g.x, "indptr") else xp.matmul(slopes, g.x)
 
 
 def _slopes(xp: Any, data: LinearData, g: _Group, z: Any) -> Any:
@@ -126,20 +145,17 @@ def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int)
     >>> linear_local_phase(np, data, np.array([[1.0]]), np.array([0.5]), 2)
     array([[[1.5]]])
     """
-    if data.sparse:
-        return _sparse_local_phase(xp, data, w, step, steps)
     replicates, d = w.shape
     features = d // data.classes
     out = xp.empty((data.clients, replicates, d))
     start = w.reshape(replicates * data.classes, features)
     eta = xp.repeat(step, data.classes)[None, :, None]
     for g in _parts(xp, data, replicates):
-        count = g.x.shape[0]
+        count = len(g.share)
         at = xp.repeat(start[None], count, axis=0)
         total = xp.zeros((count, replicates * data.classes, features))
-        flipped = g.x.transpose(0, 2, 1)
         for _ in range(steps):
-            slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, flipped)), g.x)
+            slope = _back(xp, g, _slopes(xp, data, g, _logits(xp, g, at)))
             slope *= g.share
             slope += data.ridge * at
             total += slope
@@ -155,14 +171,12 @@ def linear_gradients(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_gradients(np, data, np.array([[[1.0], [5.0]]])).tolist()
     [[[1.0], [2.0]]]
     """
-    if data.sparse:
-        return _sparse_gradients(xp, data, w)
     _, replicates, d = w.shape
     out = xp.empty(w.shape)
     for g in _parts(xp, data, replicates):
-        count = g.x.shape[0]
+        count = len(g.share)
         at = w[g.index].reshape(count, replicates * data.classes, d // data.classes)
-        slope = xp.matmul(_slopes(xp, data, g, xp.matmul(at, g.x.transpose(0, 2, 1))), g.x)
+        slope = _back(xp, g, _slopes(xp, data, g, _logits(xp, g, at)))
         out[g.index] = (slope * g.share + data.ridge * at).reshape(count, replicates, d)
     return out
 
@@ -174,14 +188,12 @@ def linear_values(xp: Any, data: LinearData, w: Any) -> Any:
     >>> linear_values(np, data, np.array([[1.0], [5.0]])).tolist()
     [[0.5], [8.0]]
     """
-    if data.sparse:
-        return _sparse_values(xp, data, w)
     replicates, d = w.shape
     out = xp.empty((replicates, data.clients))
     start = w.reshape(1, replicates * data.classes, d // data.classes)
     penalty = 0.5 * data.ridge * xp.sum(w * w, axis=1)
     for g in _parts(xp, data, replicates):
-        losses = _losses(xp, data, g, xp.matmul(start, g.x.transpose(0, 2, 1)))
+        losses = _losses(xp, data, g, _logits(xp, g, start))
         mean = xp.sum(xp.where(g.mask[:, None, :], losses, 0.0), axis=2) * g.share[:, :, 0]
         out[:, g.index] = mean.T + penalty[:, None]
     return out
@@ -195,8 +207,6 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
     >>> linear_record_sums(np, data, np.array([[[1.0]]]), who, None, np.array([2.0]))[0]
     array([[[-1.]]])
     """
-    if data.sparse:
-        return _sparse_record_sums(xp, data, w, clients, chosen, threshold)
     slots, replicates, d = w.shape
     sizes = np.diff(data.offsets)
     if chosen is None:
@@ -213,7 +223,7 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
     else:
         limits = xp.full(replicates, math.inf) if threshold is None else threshold
         limits = xp.broadcast_to(limits[None], (slots, replicates)).reshape(-1)
-    size = max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
+    size = 1 if data.sparse else max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
     for a in range(0, slots * replicates, size):
         cut = slice(a, a + size)
         total, bound = _part(xp, data, at[cut], first[cut], rows[cut], None if limits is None else limits[cut])
@@ -223,15 +233,23 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
 
 
 def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any) -> tuple[Any, Any]:
-    """Some of the jobs: at (g, classes, d0), rows (g, b) -> sums (g, classes, d0), thresholds (g,)."""
+    """Some of the jobs, with CSR records one: at (g, classes, d0), rows (g, b) -> sums (g, classes, d0), thresholds
+    (g,)."""
+    if data.sparse:
+        rows = rows[:, rows[0] >= 0]
     mask = rows >= 0
     records = first + xp.where(mask, rows, 0)
-    x = data.x[records] * mask[:, :, None]
+    if data.sparse:
+        x = data.x[records[0]]
+        squares = xp.asarray(x.multiply(x).sum(axis=1)).reshape(1, -1)
+    else:
+        x = data.x[records] * mask[:, :, None]
+        squares = (x * x).sum(axis=2)
     group = _Group(None, x, data.y[records], data.threshold[records], mask, None)
-    logits = xp.matmul(at, x.transpose(0, 2, 1))
+    logits = _logits(xp, group, at)
     slopes = _slopes(xp, data, group, logits)
     square = (at * at).sum(axis=(1, 2))[:, None]
-    length = (slopes * slopes).sum(axis=1) * (x * x).sum(axis=2)
+    length = (slopes * slopes).sum(axis=1) * squares
     length = length + 2.0 * data.ridge * (slopes * logits).sum(axis=1) + data.ridge**2 * square
     length = xp.sqrt(xp.maximum(length, 0.0))
     if limits is None:
@@ -240,84 +258,5 @@ def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any
         limits = xp.nanmedian(padded, axis=1)
     over = length > limits[:, None]
     factor = xp.where(over, limits[:, None] / xp.where(over, length, 1.0), 1.0) * mask
-    total = xp.matmul(slopes * factor[:, None, :], x) + data.ridge * factor.sum(axis=1)[:, None, None] * at
+    total = _back(xp, group, slopes * factor[:, None, :]) + data.ridge * factor.sum(axis=1)[:, None, None] * at
     return total, limits
-
-
-# CSR records: client by client, with the array module's own sparse products.
-
-
-def _clients(data: LinearData) -> Iterator[tuple[Any, _Group]]:
-    """Each client's records (m, d0), and the rest as a group of one client."""
-    for i in range(data.clients):
-        own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
-        yield data.x[own], _Group(i, None, data.y[own][None], data.threshold[own][None], None, None)
-
-
-def _gradient(xp: Any, data: LinearData, x: Any, g: _Group, at: Any) -> Any:
-    """The gradients at (rows, d0) of one client's mean loss, ridge included."""
-    slopes = _slopes(xp, data, g, (x @ at.T).T[None])[0]
-    return (x.T @ slopes.T).T / x.shape[0] + data.ridge * at
-
-
-def _sparse_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int) -> Any:
-    """`linear_local_phase` with CSR records."""
-    out = xp.empty((data.clients, *w.shape))
-    eta = xp.repeat(step, data.classes)[:, None]
-    for x, g in _clients(data):
-        at = w.reshape(len(eta), -1).copy()
-        total = xp.zeros(at.shape)
-        for _ in range(steps):
-            slope = _gradient(xp, data, x, g, at)
-            total += slope
-            at -= eta * slope
-        out[g.index] = total.reshape(w.shape)
-    return out
-
-
-def _sparse_gradients(xp: Any, data: LinearData, w: Any) -> Any:
-    """`linear_gradients` with CSR records."""
-    out = xp.empty(w.shape)
-    for x, g in _clients(data):
-        at = w[g.index].reshape(-1, x.shape[1])
-        out[g.index] = _gradient(xp, data, x, g, at).reshape(w.shape[1:])
-    return out
-
-
-def _sparse_values(xp: Any, data: LinearData, w: Any) -> Any:
-    """`linear_values` with CSR records."""
-    out = xp.empty((len(w), data.clients))
-    penalty = 0.5 * data.ridge * xp.sum(w * w, axis=1)
-    for x, g in _clients(data):
-        losses = _losses(xp, data, g, (x @ w.reshape(-1, x.shape[1]).T).T[None])[0]
-        out[:, g.index] = xp.mean(losses, axis=1) + penalty
-    return out
-
-
-def _sparse_record_sums(
-    xp: Any, data: LinearData, w: Any, clients: Any, chosen: Any, threshold: Any
-) -> tuple[Any, Any]:
-    """`linear_record_sums` with CSR records."""
-    slots, replicates, _ = w.shape
-    out, used = xp.empty(w.shape), xp.empty((slots, replicates))
-    for a in range(slots):
-        for s in range(replicates):
-            first, last = (int(end) for end in data.offsets[int(clients[a, s]) :][:2])
-            rows = xp.arange(first, last) if chosen is None else first + chosen[a, s][chosen[a, s] >= 0]
-            x, at = data.x[rows], w[a, s].reshape(data.classes, -1)
-            logits = (x @ at.T).T
-            slopes = _slopes(
-                xp, data, _Group(None, None, data.y[rows][None], data.threshold[rows][None], None, None), logits[None]
-            )[0]
-            length = (slopes * slopes).sum(axis=0) * xp.asarray(x.multiply(x).sum(axis=1)).ravel()
-            length = length + 2.0 * data.ridge * (slopes * logits).sum(axis=0) + data.ridge**2 * (at * at).sum()
-            length = xp.sqrt(xp.maximum(length, 0.0))
-            if isinstance(threshold, str):
-                bound = xp.median(length) if len(rows) else 0.0
-            else:
-                bound = math.inf if threshold is None else threshold[s]
-            over = length > bound
-            factor = xp.where(over, bound / xp.where(over, length, 1.0), 1.0)
-            out[a, s] = ((x.T @ (slopes * factor).T).T + data.ridge * factor.sum() * at).ravel()
-            used[a, s] = bound
-    return out, used

@@ -63,14 +63,8 @@ def clipped(
 
 @kernel()
 def _record_sums(
-    x: Any,
+    data: Any,
     squares: Any,
-    y: Any,
-    offsets: Any,
-    bounds: Any,
-    code: int,
-    ridge: float,
-    classes: int,
     w: Any,
     clients: Any,
     chosen: Any,
@@ -81,6 +75,7 @@ def _record_sums(
     used: Any,
 ) -> None:
     """out (A, S, classes, d0) and used (A, S); with ``everything`` chosen is not read; threshold inf clips nothing."""
+    x, y, offsets, bounds, code, ridge, classes = data
     slots, replicates, _, features = w.shape
     for job in range(slots * replicates):
         a = job // replicates
@@ -127,16 +122,8 @@ def _record_sums(
 
 @kernel()
 def _sparse_record_sums(
-    values: Any,
-    columns: Any,
-    starts: Any,
+    data: Any,
     squares: Any,
-    y: Any,
-    offsets: Any,
-    bounds: Any,
-    code: int,
-    ridge: float,
-    classes: int,
     w: Any,
     clients: Any,
     chosen: Any,
@@ -147,6 +134,8 @@ def _sparse_record_sums(
     used: Any,
 ) -> None:
     """`_record_sums` of CSR records: the lengths of gradients need only the nonzero entries."""
+    x, y, offsets, bounds, code, ridge, classes = data
+    values, columns, starts = x
     slots, replicates, _, features = w.shape
     for job in range(slots * replicates):
         a = job // replicates
@@ -204,10 +193,10 @@ def linear_record_sums(data: LinearData, w: Any, clients: Any, chosen: Any, thre
         _SQUARES[data] = squares
     out = np.empty((slots, replicates, data.classes, d // data.classes))
     used = np.empty((slots, replicates))
-    features = (data.x.data, data.x.indices, data.x.indptr) if data.sparse else (data.x,)
-    shared = (squares, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
+    x = (data.x.data, data.x.indices, data.x.indptr) if data.sparse else data.x
+    records = (x, data.y, data.offsets, data.threshold, LOSSES[data.loss], data.ridge, data.classes)
     some = np.empty((slots, replicates, 0), dtype=np.int64) if chosen is None else chosen
     sums = _sparse_record_sums if data.sparse else _record_sums
     who = mutable(clients, np.int64)
-    sums(*features, *shared, mutable(w).reshape(out.shape), who, some, chosen is None, limits, median, out, used)
+    sums(records, squares, mutable(w).reshape(out.shape), who, some, chosen is None, limits, median, out, used)
     return out.reshape(slots, replicates, d), used

@@ -8,9 +8,8 @@ a record is applied to all replicates in one vectorised pass. The cost of a step
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -21,8 +20,7 @@ from dpfl_theory.kernels.linear_losses import losses, slopes
 __all__ = ["Layout", "gradients_into", "layout", "local_phase_into", "values_into"]
 
 
-@dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(NamedTuple):
     """CSR records in their clients' own columns.
 
     values (nnz,): the entries; places (nnz,): each entry's column among its client's own; starts (N+1,): where records
@@ -103,25 +101,10 @@ def _block(columns: int, records: int, classes: int) -> int:
 
 
 @kernel()
-def local_phase_into(
-    values: Any,
-    places: Any,
-    starts: Any,
-    columns: Any,
-    own: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    step: Any,
-    steps: int,
-    cohort: Any,
-    out: Any,
-) -> None:
+def local_phase_into(data: Any, w: Any, step: Any, steps: int, cohort: Any, out: Any) -> None:
     """`kernels.linear.local_phase_into`."""
+    x, y, offsets, threshold, code, ridge, classes = data
+    values, places, starts, columns, own = x
     replicates = len(step)
     for i in range(len(offsets) - 1):
         first = offsets[i]
@@ -173,22 +156,10 @@ def local_phase_into(
 
 
 @kernel()
-def gradients_into(
-    values: Any,
-    places: Any,
-    starts: Any,
-    columns: Any,
-    own: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    out: Any,
-) -> None:
+def gradients_into(data: Any, w: Any, out: Any) -> None:
     """`kernels.linear.gradients_into`."""
+    x, y, offsets, threshold, code, ridge, classes = data
+    values, places, starts, columns, own = x
     _, all_rows, features = w.shape
     for i in range(len(offsets) - 1):
         first = offsets[i]
@@ -215,22 +186,10 @@ def gradients_into(
 
 
 @kernel()
-def values_into(
-    values: Any,
-    places: Any,
-    starts: Any,
-    columns: Any,
-    own: Any,
-    y: Any,
-    offsets: Any,
-    threshold: Any,
-    code: int,
-    ridge: float,
-    classes: int,
-    w: Any,
-    out: Any,
-) -> None:
+def values_into(data: Any, w: Any, out: Any) -> None:
     """`kernels.linear.values_into`."""
+    x, y, offsets, threshold, code, ridge, classes = data
+    values, places, starts, columns, own = x
     all_rows, features = w.shape
     replicates = all_rows // classes
     square = np.zeros(replicates)

@@ -15,23 +15,6 @@ from dpfl_theory.problems.synthetic import synthetic_classes
 __all__ = ["EXAMPLES", "FAMILIES", "logistic_data", "logistic_synthetic", "softmax_data", "softmax_synthetic"]
 
 
-def _on_data(
-    loss: str,
-    data: str,
-    clients: int,
-    partition: str,
-    shards_per_client: int,
-    percent: float,
-    ridge: float,
-    seed: int,
-    **prepared: Any,
-) -> LinearModel:
-    """A model on a data set that is prepared and split among clients."""
-    found = load(data, seed=seed, **prepared)
-    parts = split(partition, found.y, clients, seed, shards_per_client, percent)
-    return from_dataset(found, parts, loss, ridge=ridge, name=f"{loss} on {found.name}")
-
-
 def logistic_synthetic(
     clients: p.Clients = 10,
     dimension: p.Dimension = 5,
@@ -78,14 +61,17 @@ def logistic_data(
     >>> logistic_data(clients=5, features=3, label_noise=0.1).d
     4
     """
-    return _on_data(
-        *("logistic", data, clients, partition, shards_per_client, percent, ridge, seed),
+    found = load(
+        data,
         features=features,
         label_noise=label_noise,
         standardise=standardise,
         bias=bias,
         row_norm=row_norm,
+        seed=seed,
     )
+    parts = split(partition, found.y, clients, seed, shards_per_client, percent)
+    return from_dataset(found, parts, "logistic", ridge=ridge, name=f"logistic on {found.name}")
 
 
 def softmax_synthetic(
@@ -136,14 +122,17 @@ def softmax_data(
     >>> softmax_data(clients=5, features=3).d
     40
     """
-    return _on_data(
-        *("softmax", data, clients, partition, shards_per_client, percent, ridge, seed),
+    found = load(
+        data,
         features=features,
         label_noise=label_noise,
         standardise=standardise,
         bias=bias,
         row_norm=row_norm,
+        seed=seed,
     )
+    parts = split(partition, found.y, clients, seed, shards_per_client, percent)
+    return from_dataset(found, parts, "softmax", ridge=ridge, name=f"softmax on {found.name}")
 
 
 FAMILIES: dict[str, Callable[..., Problem]] = {

@@ -31,7 +31,7 @@ def prepared(
         x = _columns(standardised(x, bias=False) if standardise else x, features)
         x = np.hstack([x, ones]) if bias else x
     else:
-        x = _chosen(_scaled(x) if standardise else x, features)
+        x = _columns(_scaled(x) if standardise else x, features)
         x = sparse.csr_array(sparse.hstack([x, sparse.csr_array(ones)])) if bias else x
     if row_norm is not None:
         longest = float(np.max(lengths(x)))
@@ -45,23 +45,16 @@ def _scaled(x: Any) -> Any:
     return sparse.csr_array(x @ sparse.diags_array(1.0 / np.where(size > 0.0, size, 1.0)))
 
 
-def _chosen(x: Any, features: int | Sequence[int] | None) -> Any:
-    """The listed columns of CSR features."""
-    if features is None:
-        return x
-    if not isinstance(features, (list, tuple)):
-        raise InputError(
-            f"features is {features}: principal components are not sparse; list columns, or give fewer data"
-        )
-    return x[:, _listed(features, x.shape[1])]
-
-
-def _columns(x: Array, features: int | Sequence[int] | None) -> Array:
-    """The first principal components (a number) or the listed columns."""
+def _columns(x: Any, features: int | Sequence[int] | None) -> Any:
+    """The first principal components (a number) or the listed columns; of CSR features only listed ones."""
     if features is None:
         return x
     if isinstance(features, (list, tuple)):
         return x[:, _listed(features, x.shape[1])]
+    if not isinstance(x, np.ndarray):
+        raise InputError(
+            f"features is {features}: principal components are not sparse; list columns, or give fewer data"
+        )
     most = count("features", features)
     if most > min(x.shape):
         raise InputError(f"features is {most}: the data have only {min(x.shape)} principal components")

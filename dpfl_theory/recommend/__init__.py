@@ -2,9 +2,9 @@
 
 `inputs` declares every input. By formulas: a paper is one module of `dpfl_theory.recommend.papers`, with the inputs of
 its algorithms' formulas (`setting`) and the least value of its bound (`bound_minimizers`); `rule_answers` applies the
-rules, one of which is `bound_optimal`, and `noise` certifies their noise. By runs: `run` is the rule ``best``; it
-compares (`compare`) what a search (`search`) finds in the space of each algorithm (`tuned`). `rule_runs` runs the
-answers of rules, and `confirm` tests them in their `neighbourhood`.
+rules, and `noise` certifies their noise. By runs: `run` is the rule ``best``; it compares (`compare`) what a search
+(`search`) finds in the space of each algorithm (`tuned`). `rule_runs` runs the answers of rules, and `confirm` tests
+them in their `neighbourhood`.
 """
 
 from __future__ import annotations

@@ -17,13 +17,14 @@ from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, check_command, copy_read, natural, readings_of, reference
 from dpfl_theory.report.proof_map import proof_graph, undermined
-from dpfl_theory.statements.paper import known
+from dpfl_theory.statements.paper import known as papers
 from dpfl_theory.statements.summary import in_markdown
 
 __all__ = [
     "SharedCause",
     "affected",
     "author_report",
+    "by_typo",
     "causes_of",
     "counted",
     "grades_of",
@@ -31,6 +32,7 @@ __all__ = [
     "provenances",
     "read_alike",
     "refuting_checks",
+    "report_on",
     "same_text_entries",
     "script_path",
     "script_text",
@@ -225,8 +227,12 @@ def same_text_entries(entry: Entry, known: Mapping[str, Entry]) -> tuple[Entry, 
 def author_report(paper: str) -> dict[str, Any]:
     """The whole report to the authors as data, its texts in Markdown; verdicts are the recorded ones."""
     own = sorted(statements.select((), paper), key=lambda s: natural(s.id))
-    graph = proof_graph([Entry(s.id, s) for s in statements.all_statements()])
-    grades, printed = grades_of(own), known()[paper]
+    return report_on(paper, own, proof_graph([Entry(s.id, s) for s in statements.all_statements()]))
+
+
+def report_on(paper: str, own: Sequence[Statement], graph: Any) -> dict[str, Any]:
+    """The report on these statements of a paper, with the graph of proofs (`proof_map.proof_graph`)."""
+    grades, printed, known = grades_of(own), papers()[paper], {s.id: s for s in own}
     return {
         "paper": paper,
         "reference": reference(paper),
@@ -249,8 +255,8 @@ def author_report(paper: str) -> dict[str, Any]:
             for c in causes_of(own)
         ],
         "grades": {grade: {"text": text, "errata": grades[grade]} for grade, text in GRADES.items()},
-        "errata": [_erratum(s, own, graph) for s in own if s.erratum is not None],
-        "remarks": [_remark(s) for s in own if s.remark is not None],
+        "errata": [_erratum(s, known, graph) for s in own if s.erratum is not None],
+        "remarks": [_remark(s, known) for s in own if s.remark is not None],
         "sharpened": [{**_place(s), "text": s.text} for s in own if s.id.endswith(".sharpened")],
         "typos": [
             {**_typo_place(s, typo), "typo": typo} for s in own for typo in s.typos if not s.id.endswith(DERIVED)
@@ -267,14 +273,24 @@ def _typo_place(s: Statement, typo: str) -> dict[str, Any]:
     return {**_place(s), "where": typo.where, "equation": None} if isinstance(typo, Typo) else _place(s)
 
 
-def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, Any]:
+def by_typo(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[Mapping[str, Any]]]:
+    """Each typo of a report once, with the places of all the statements that it is recorded for."""
+    places: dict[str, list[Mapping[str, Any]]] = {}
+    for s in typos:
+        places.setdefault(s["typo"], []).append(s)
+    return places
+
+
+def _erratum(s: Statement, own: Mapping[str, Statement], graph: Any) -> dict[str, Any]:
     assert s.erratum is not None
-    repaired = {r.id: r for r in own}.get(s.erratum.repaired)
+    repaired = own.get(s.erratum.repaired)
     return {
         **_place(s),
         "reading": s.reading or None,
         "readings": [
-            {"id": r.id, "reading": r.reading, "verdict": r.expected} for r in read_alike(s, own) if r.id != s.id
+            {"id": r.id, "reading": r.reading, "verdict": r.expected}
+            for r in read_alike(s, own.values())
+            if r.id != s.id
         ],
         **in_markdown(s)["erratum"],
         "why": s.erratum.why or None,
@@ -285,9 +301,9 @@ def _erratum(s: Statement, own: Sequence[Statement], graph: Any) -> dict[str, An
     }
 
 
-def _remark(s: Statement) -> dict[str, Any]:
+def _remark(s: Statement, own: Mapping[str, Statement]) -> dict[str, Any]:
     assert s.remark is not None
-    shown = statements.get(s.remark.shown_by)
+    shown = own.get(s.remark.shown_by)
     said: Mapping[str, Any] = in_markdown(s)["remark"]
     return {
         **_place(s),
@@ -295,8 +311,8 @@ def _remark(s: Statement) -> dict[str, Any]:
         "restoration": s.source.restoration or None,
         "reading": s.reading or None,
         **said,
-        "shown_reading": shown.reading or None,
-        "shown_verdict": shown.expected,
-        "checks": [{"method": method, "check": name} for method, name in refuting_checks(shown)],
-        "command": showing_command(shown),
+        "shown_reading": shown and (shown.reading or None),
+        "shown_verdict": shown and shown.expected,
+        "checks": [{"method": method, "check": name} for method, name in refuting_checks(shown)] if shown else [],
+        "command": showing_command(shown) if shown else "",
     }

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.core import Effect
+from dpfl_theory.report.author_report import by_typo
 from dpfl_theory.report.markdown import escaped, one_line, terminal
 
 __all__ = ["as_markdown", "as_text", "place", "verdict_text"]
@@ -166,10 +167,11 @@ def _sharper(author_report: Mapping[str, Any]) -> Iterator[str]:
 def _typos(author_report: Mapping[str, Any]) -> Iterator[str]:
     if author_report["typos"]:
         yield "Misprints and false sentences that change no verdict."
-        yield "\n".join(
-            f"- {'; '.join([f'`{at[0]}`, {escaped(at[1])}' for at in where])}: {one_line(typo)}"
-            for typo, where in _distinct(author_report["typos"]).items()
-        )
+        lines = []
+        for typo, places in by_typo(author_report["typos"]).items():
+            where = "; ".join(f"`{at['id']}`, {escaped(place(at))}" for at in places)
+            lines.append(f"- {where}: {one_line(typo)}")
+        yield "\n".join(lines)
 
 
 TABLES = {"Grades": _grades, "All errata": _all}
@@ -204,14 +206,6 @@ def _checks(e: Mapping[str, Any]) -> str:
     return "Refuted by " + escaped("; ".join(f"{c['check']} ({c['method']})" for c in e["checks"]))
 
 
-def _distinct(typos: Iterable[Mapping[str, Any]]) -> dict[str, list[tuple[str, str]]]:
-    """Each typo once, with the ids and places of all the statements that it is recorded for."""
-    places: dict[str, list[tuple[str, str]]] = {}
-    for s in typos:
-        places.setdefault(s["typo"], []).append((s["id"], place(s)))
-    return places
-
-
 def _counts(author_report: Mapping[str, Any]) -> str:
     n = author_report["statements"]
     parts = [f"{n['read']} read in the paper"]
@@ -220,7 +214,7 @@ def _counts(author_report: Mapping[str, Any]) -> str:
     found = {
         "causes": author_report["causes"],
         "remarks": author_report["remarks"],
-        "typos": _distinct(author_report["typos"]),
+        "typos": by_typo(author_report["typos"]),
     }
     errata = f"errata: {len(author_report['errata'])}{f' ({grades})' if grades else ''}"
     counts = [errata, *(f"{name}: {len(those)}" for name, those in found.items())]

@@ -1,5 +1,4 @@
-"""One page for each paper, a report to its authors: causes first, then the printed and the true text, the evidence and
-the repair; remarks are separate.
+"""One page for each paper, the report to its authors (`author_report`) with the evidence.
 
 Everything comes from the evidence files and the catalogue. An erratum that the available evidence does not show is
 called recorded, and the page claims nothing of it.
@@ -11,94 +10,80 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.core import Statement, methods
-from dpfl_theory.core.errata import GRADES
+from dpfl_theory.core import methods
 from dpfl_theory.core.evidence import OF_STATEMENTS
 from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.author_report import (
     SharedCause,
     affected,
+    by_typo,
     causes_of,
-    grades_of,
-    introduction,
-    provenances,
     refuting_checks,
+    report_on,
     same_text_entries,
     showing_command,
 )
-from dpfl_theory.report.entries import Entry, readings_of, reference, showing, siblings, versions_of
+from dpfl_theory.report.entries import Entry, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.proof_map import ProofMap
 from dpfl_theory.report.site import Site
 from dpfl_theory.report.templates import anchor
 
-__all__ = ["ErratumFinding", "PaperErrata", "ShownRemark", "collect", "write_author_report"]
+__all__ = ["Finding", "PaperErrata", "collect", "write_author_report"]
 
 
 @dataclass(frozen=True)
-class ErratumFinding:
-    """One statement that is refuted or has a recorded erratum.
+class Finding:
+    """An erratum or a remark on record with its evidence, or a statement that the evidence refutes without a record.
 
-    status: ``refuted``, a check of the evidence is violated; ``not checked``, no check that could show it was run;
+    status: ``shown``, a check of the evidence refutes it; ``not checked``, no check that could show it was run;
     ``not confirmed``, the checks that were run do not show it.
 
-    * ``missing``: the checks (method, name) that are known to refute it and were not run;
-    * ``affected``: the paper's statements (id, state) that depend on it;
+    * ``told``: what the report's data say; None where nothing is on record;
+    * ``shown_by``: the entry whose checks show it: its own or a remark's sibling, None for one outside the catalogue;
+    * ``missing``: the checks (method, name) that are known to refute that one and were not run;
+    * ``affected``: the paper's statements (id, state) that depend on an erratum;
     * ``readings``: the other readings of its words;
-    * ``command``: repeats the evidence, or, if it does not exist, computes evidence that shows the erratum.
+    * ``command``: repeats the evidence, or, if it does not exist, computes evidence that shows it.
     """
 
     entry: Entry
+    told: Mapping[str, Any] | None
+    shown_by: Entry | None
     status: str
     missing: tuple[tuple[str, str], ...]
-    affected: tuple[tuple[str, str], ...]
     repaired: Entry | None
     command: str
+    affected: tuple[tuple[str, str], ...] = ()
     readings: tuple[Entry, ...] = ()
 
 
 @dataclass(frozen=True)
-class ShownRemark:
-    """A remark on a statement, and the sibling that shows it (None where the catalogue does not have it).
-
-    status: ``shown``, a check refutes the sibling; ``not checked``; ``not confirmed``, those that were run do not.
-    """
-
-    entry: Entry
-    sibling: Entry | None
-    status: str
-    missing: tuple[tuple[str, str], ...]
-    repaired: Entry | None
-    command: str
-
-
-@dataclass(frozen=True)
 class PaperErrata:
-    """The content of one paper's page; ``printed`` are the statements that were read in it."""
+    """The content of one paper's page: the report's data (`author_report.report_on`) with the evidence. ``printed`` are
+    the statements that were read in it."""
 
     paper: str
-    reference: str
-    opening: tuple[str, ...]
+    report: Mapping[str, Any]
     entries: tuple[Entry, ...]
     printed: tuple[Entry, ...]
-    findings: tuple[ErratumFinding, ...]
-    remarks: tuple[ShownRemark, ...]
+    findings: tuple[Finding, ...]
+    remarks: tuple[Finding, ...]
     sharpened: tuple[tuple[Entry, Entry], ...]
-    typos: tuple[tuple[Entry, str], ...]
 
     @property
-    def refuted(self) -> tuple[ErratumFinding, ...]:
+    def refuted(self) -> tuple[Finding, ...]:
         """The findings that the evidence shows."""
-        return tuple(f for f in self.findings if f.status == "refuted")
+        return tuple(f for f in self.findings if f.status == "shown")
 
     @property
-    def recorded(self) -> tuple[ErratumFinding, ...]:
+    def recorded(self) -> tuple[Finding, ...]:
         """The errata on record that this evidence does not show."""
-        return tuple(f for f in self.findings if f.status != "refuted")
+        return tuple(f for f in self.findings if f.status != "shown")
 
     @property
-    def causes(self) -> tuple[SharedCause, ...]:
-        """The causes of the errata, each once."""
-        return causes_of(self._accused)
+    def causes(self) -> dict[str, Mapping[str, Any]]:
+        """The causes of the errata, by id."""
+        return {cause["id"]: cause for cause in self.report["causes"]}
 
     @property
     def shown_causes(self) -> tuple[SharedCause, ...]:
@@ -106,32 +91,14 @@ class PaperErrata:
         return causes_of(s for f in self.refuted if (s := f.entry.statement) is not None)
 
     @property
-    def grades(self) -> list[tuple[str, str, int]]:
-        """Each grade, its meaning, and the number of errata that have it."""
-        counts = grades_of(self._accused)
-        return [(grade, text, counts[grade]) for grade, text in GRADES.items()]
-
-    @property
-    def provenances(self) -> dict[str, int]:
-        """The numbers of statements that were read, restored, derived, or second readings."""
-        return provenances(e.statement for e in self.entries if e.statement is not None)
-
-    @property
-    def _accused(self) -> list[Statement]:
-        return [s for f in self.findings if (s := f.entry.statement) is not None and s.erratum is not None]
-
-    @property
     def status(self) -> dict[str, str]:
         """The status of each finding, by id."""
         return {f.entry.id: f.status for f in self.findings}
 
     @property
-    def distinct_typos(self) -> dict[str, tuple[Entry, ...]]:
-        """Each typo once, with all the statements that it is recorded for."""
-        found: dict[str, tuple[Entry, ...]] = {}
-        for entry, typo in self.typos:
-            found[typo] = (*found.get(typo, ()), entry)
-        return found
+    def typos(self) -> dict[str, list[Mapping[str, Any]]]:
+        """Each typo once, with the places of all the statements that it is recorded for."""
+        return by_typo(self.report["typos"])
 
     @property
     def checked(self) -> tuple[Entry, ...]:
@@ -142,7 +109,7 @@ class PaperErrata:
     def without_findings(self) -> tuple[Entry, ...]:
         """The statements without a finding or a remark; repaired and sharpened forms are listed elsewhere."""
         shown = {f.entry.id for f in self.findings}
-        shown |= {e.id for r in self.remarks for e in (r.entry, r.sibling) if e is not None}
+        shown |= {e.id for r in self.remarks for e in (r.entry, r.shown_by) if e is not None}
         return tuple(e for e in self.entries if e.id not in shown and not e.id.endswith(DERIVED))
 
     @property
@@ -161,51 +128,52 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
     """The errata of one paper from its entries and the graph of proofs (`proof_map.proof_graph`)."""
     own = {e.id: e for e in entries if e.paper == paper}
     recorded = [e.statement for e in own.values() if e.statement is not None]
-    beside = siblings(own, readings_of(recorded))
-    shown = showing(recorded)
-    findings = [f for e in own.values() if e.id not in shown and (f := _finding(e, own, graph)) is not None]
-    ours = {i for i in own if i.endswith(DERIVED)}
-    stand = [e for e in own.values() if e.statement is not None and e.statement.provenance != "derived"]
+    report = report_on(paper, recorded, graph)
+    told = {e["id"]: e for e in report["errata"]}
+    beside, shown = siblings(own, readings_of(recorded)), showing(recorded)
+    findings = [
+        _finding(e, told.get(i), own, graph)
+        for i, e in own.items()
+        if i not in shown and (i in told or (e.verdict == "violated" and not _derived(e)))
+    ]
     return PaperErrata(
         paper,
-        reference(paper),
-        tuple(introduction(paper, recorded)),
+        report,
         tuple(own.values()),
-        tuple(e for e in stand if e.statement is not None and e.statement.printed),
-        tuple(sorted(findings, key=lambda f: f.status != "refuted")),
-        tuple(_remark(e, own) for e in stand if e.statement is not None and e.statement.remark is not None),
+        tuple(e for e in own.values() if e.statement is not None and e.statement.printed and not _derived(e)),
+        tuple(sorted(findings, key=lambda f: f.status != "shown")),
+        tuple(_remark(own[r["id"]], r, own) for r in report["remarks"]),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
-        tuple((e, typo) for e in own.values() if e.statement and e.id not in ours for typo in e.statement.typos),
     )
 
 
-def _finding(entry: Entry, own: Mapping[str, Entry], graph: Any) -> ErratumFinding | None:
-    statement = entry.statement
-    erratum = None if statement is None else statement.erratum
-    if statement is None or (erratum is None and (entry.verdict != "violated" or statement.provenance == "derived")):
-        return None
-    status = "not checked" if entry.open_erratum else "refuted" if entry.verdict == "violated" else "not confirmed"
-    return ErratumFinding(
+def _derived(entry: Entry) -> bool:
+    return entry.statement is not None and entry.statement.provenance == "derived"
+
+
+def _finding(entry: Entry, told: Mapping[str, Any] | None, own: Mapping[str, Entry], graph: Any) -> Finding:
+    assert entry.statement is not None
+    states = {i: graph.nodes[i]["state"] if i in graph else "not entered" for i in affected(entry.statement, graph)}
+    return Finding(
         entry,
-        status,
+        told,
+        entry,
+        "not checked" if entry.open_erratum else "shown" if entry.verdict == "violated" else "not confirmed",
         _not_run(entry),
-        tuple((i, graph.nodes[i]["state"] if i in graph else "not entered") for i in affected(statement, graph)),
-        None if erratum is None else own.get(erratum.repaired),
-        entry.command if entry.refuting else showing_command(statement),
+        own.get(told["repaired"]) if told else None,
+        entry.command if entry.refuting else showing_command(entry.statement),
+        tuple(states.items()),
         same_text_entries(entry, own),
     )
 
 
-def _remark(entry: Entry, own: Mapping[str, Entry]) -> ShownRemark:
-    assert entry.statement is not None
-    assert entry.statement.remark is not None
-    remark = entry.statement.remark
-    sibling = own.get(remark.shown_by)
-    if sibling is None or sibling.statement is None:
-        return ShownRemark(entry, None, "not checked", (), own.get(remark.repaired), "")
+def _remark(entry: Entry, told: Mapping[str, Any], own: Mapping[str, Entry]) -> Finding:
+    sibling, repaired = own.get(told["shown_by"]), own.get(told["repaired"])
+    if sibling is None:
+        return Finding(entry, told, None, "not checked", (), repaired, "")
     status = "shown" if sibling.verdict == "violated" else "not confirmed" if sibling.refuting else "not checked"
-    command = sibling.command if sibling.refuting else showing_command(sibling.statement)
-    return ShownRemark(entry, sibling, status, _not_run(sibling), own.get(remark.repaired), command)
+    command = sibling.command if sibling.refuting else told["command"]
+    return Finding(entry, told, sibling, status, _not_run(sibling), repaired, command)
 
 
 def _not_run(entry: Entry) -> tuple[tuple[str, str], ...]:

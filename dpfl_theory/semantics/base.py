@@ -6,14 +6,14 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import WorkLimitError
 
-__all__ = ["EVEN", "SKEWED", "RunIndex", "Vector", "World", "average", "expected", "law"]
+__all__ = ["EVEN", "SKEWED", "RunIndex", "Vector", "World", "average", "expected", "law", "mapped"]
 
 EVEN = ((Fraction(1, 2), 1), (Fraction(1, 2), -1))
 """The values that an error can take, with their probabilities: multiples of its size, of mean zero and variance 1."""
@@ -78,6 +78,19 @@ def law(name: Hashable) -> Hashable:
     ('noise', 0, 3)
     """
     return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], RunIndex) else name
+
+
+def mapped(state: Any, of: Callable[[Any], Any]) -> Any:
+    """A state of the same shape, with ``of`` applied to each of its vectors or arrays.
+
+    >>> mapped((Vector(1), [Vector(2)]), lambda v: v.known)
+    (1, [2])
+    """
+    if isinstance(state, (tuple, list)):
+        return type(state)(mapped(part, of) for part in state)
+    if is_dataclass(state) and not isinstance(state, (type, Vector)):
+        return replace(state, **{f.name: mapped(getattr(state, f.name), of) for f in fields(state)})
+    return of(state)
 
 
 class World(ABC):

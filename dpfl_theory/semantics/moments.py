@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from operator import mul
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.base import Vector, mapped
 from dpfl_theory.semantics.rational import Quadratics
 
 __all__ = ["Moments"]
@@ -55,7 +55,7 @@ class Moments(Generic[State]):
         for u in (one, *vectors):
             moments.append([world.product(u, v) for v in (one, *vectors)])
         names = iter(range(len(vectors)))
-        state = _mapped(start, lambda _: Vector(Fraction(0), {("state", next(names)): Fraction(1)}))
+        state = mapped(start, lambda v: v and Vector(Fraction(0), {("state", next(names)): Fraction(1)}))
         entries, denominator = _whole(moments)
         return cls(world, state, tuple(map(tuple, entries)), denominator)
 
@@ -132,23 +132,10 @@ def _is_state(name: Hashable) -> bool:
 
 
 def _vectors(state: Any) -> list[Vector]:
-    """The vectors of a state, in turn."""
-    if isinstance(state, Vector):
-        return [state]
-    if isinstance(state, tuple):
-        return [v for part in state for v in _vectors(part)]
-    return [] if state is None else [v for f in fields(state) for v in _vectors(getattr(state, f.name))]
-
-
-def _mapped(state: Any, of: Callable[[Vector], Vector]) -> Any:
-    """The state with each vector replaced."""
-    if isinstance(state, Vector):
-        return of(state)
-    if isinstance(state, tuple):
-        return tuple(_mapped(part, of) for part in state)
-    if state is None:
-        return None
-    return replace(state, **{f.name: _mapped(getattr(state, f.name), of) for f in fields(state)})
+    """The vectors of a state, in turn; a part of it may be None."""
+    found: list[Any] = []
+    mapped(state, found.append)
+    return [v for v in found if v is not None]
 
 
 def _whole(rows: Sequence[Sequence[Fraction]]) -> tuple[Rows, int]:

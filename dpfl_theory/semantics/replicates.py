@@ -18,7 +18,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import COIN, SERVER_NOISE
 from dpfl_theory.kernels.tape.operations import Untraceable
 from dpfl_theory.problems.base import Problem
-from dpfl_theory.semantics.base import Vector, World
+from dpfl_theory.semantics.base import Vector, World, mapped
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.simulation import Algorithm
 from dpfl_theory.simulation.base import Context, Round
@@ -176,7 +176,7 @@ class Iterated(Algorithm):
         while waiting:
             rows, taken = waiting.pop()
             oracle, world = self._oracle(context, k, rows, taken)
-            own = inner if rows is None else _each(inner, itemgetter(rows))
+            own = inner if rows is None else mapped(inner, itemgetter(rows))
             try:
                 parts.append((rows, _arrays(self.step(oracle, _vectors(own)))))
             except _PartWays as parting:
@@ -186,7 +186,7 @@ class Iterated(Algorithm):
             return parts[0][1], drawn
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
         joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
-        return _each(joined, itemgetter(order)), drawn
+        return mapped(joined, itemgetter(order)), drawn
 
     def _oracle(
         self, context: Context, k: Any, rows: Any = None, taken: Sequence[int] = ()
@@ -208,17 +208,8 @@ def first_vector(state: Any) -> Vector:
     1
     """
     found: list[Vector] = []
-    _each(state, lambda leaf: found.append(leaf))
+    mapped(state, found.append)
     return found[0]
-
-
-def _each(state: Any, of: Callable[[Any], Any]) -> Any:
-    """A state of the same shape, with ``of`` applied to each of its vectors or arrays."""
-    if isinstance(state, (tuple, list)):
-        return type(state)(_each(part, of) for part in state)
-    if is_dataclass(state) and not isinstance(state, (type, Vector)):
-        return replace(state, **{f.name: _each(getattr(state, f.name), of) for f in fields(state)})
-    return of(state)
 
 
 def _arrays(state: Any) -> Any:
@@ -230,11 +221,11 @@ def _arrays(state: Any) -> Any:
             )
         return leaf.known
 
-    return _each(state, array)
+    return mapped(state, array)
 
 
 def _vectors(state: Any) -> Any:
-    return _each(state, Vector)
+    return mapped(state, Vector)
 
 
 def _joined(states: Sequence[Any], join: Callable[[Any], Any]) -> Any:

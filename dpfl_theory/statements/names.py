@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 import shlex
 from collections.abc import Collection, Sequence
 
 from dpfl_theory.errors import InputError, nearest, unknown_name
-from dpfl_theory.glob_patterns import is_pattern, match_names
 
 __all__ = ["matching_ids", "several", "unknown_statement"]
 
@@ -24,8 +25,8 @@ def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> li
         return [word]
     if word in papers:
         return [id_ for id_ in ids if id_.startswith(f"{word}.")]
-    if is_pattern(word):
-        if named := match_names(word, ids):
+    if glob.has_magic(word):
+        if named := fnmatch.filter(ids, word):
             return named
         raise InputError(f"no statement's id matches {word!r}: `*` matches any characters, as in das2022.lemma*")
     raise unknown_statement(word, ids, papers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
@@ -134,7 +135,7 @@ def with_assignments(config: Mapping[str, Any], assignments: Sequence[str]) -> d
     >>> with_assignments({"rounds": 3}, ["problem.name=quadratic", "grid.eta=[0.1, 0.2]", "rounds=5"])
     {'rounds': 5, 'problem': {'name': 'quadratic'}, 'grid': {'eta': [0.1, 0.2]}}
     """
-    found: dict[str, Any] = _copied(config)
+    found = copy.deepcopy(dict(config))
     for text in assignments:
         key, sign, value = text.partition("=")
         path = [part.strip() for part in key.split(".")]
@@ -157,12 +158,6 @@ def with_assignments(config: Mapping[str, Any], assignments: Sequence[str]) -> d
 
 def _number(text: str) -> float:
     return number_of("one of its numbers", text)
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _copied(v) for key, v in value.items()}
-    return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
 def inside(name: str, folder: Path) -> Path:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import fnmatch
+import glob
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +12,6 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.errors import InputError, unknown_name
-from dpfl_theory.glob_patterns import is_pattern, match_names
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable
 from dpfl_theory.runtime.cache import Store, reused
@@ -126,7 +127,7 @@ def _named(names: Sequence[str], known: Collection[str]) -> list[str]:
     chosen = []
     for name in names:
         own = name.replace(".", "_")
-        fitting = match_names(own, known) if is_pattern(own) else [own] if own in known else []
+        fitting = fnmatch.filter(known, own) if glob.has_magic(own) else [own] if own in known else []
         if not fitting:
             raise unknown_name("validation", name, known)
         chosen += fitting

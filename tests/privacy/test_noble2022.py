@@ -85,26 +85,13 @@ def test_wang_theorem_9_is_the_published_sum(order, rate):
     assert float(found * (order - 1) / exact_cgf(order, rate, exponent)) == pytest.approx(1, abs=1e-11)
 
 
-def test_wang_theorem_9_uses_the_pure_budget():
-    """With epsilon(infinity) = 0.1 the factor is (e^0.1 - 1)^j; with a large one it is 2."""
-    loose, large, tight = (noble2022.wang_theorem9(3, 0.5, lambda j: 0.1 + 0 * j, e) for e in (np.inf, 5.0, 0.1))
-    pure = math.expm1(0.1)
-    second = min(4 * pure, math.exp(0.1) * pure**2)
-    expected = math.log1p(0.25 * 3 * second + 0.125 * math.exp(0.2) * pure**3) / 2
-    assert large == loose
-    assert tight == pytest.approx(expected, rel=1e-12)
-    assert tight < loose / 5
-    between = noble2022.wang_theorem9(2, 0.5, lambda j: 0.5 + 0 * j, 0.8)  # e^0.8 - 1 is between 1 and sqrt(2)
-    assert between == pytest.approx(math.log1p(0.25 * math.exp(0.5) * math.expm1(0.8) ** 2), rel=1e-12)
-
-
 def test_lemma_b7_is_theorem_9_of_the_gaussian_mechanism():
     orders = np.array([2, 3, 10, 300])
-    general = noble2022.wang_theorem9(orders, 0.1, lambda j: noble2022.lemma_b6(j, 50.0))
+    general = noble2022.wang_theorem9(orders, 0.1, lambda j: j / 100.0)
     np.testing.assert_allclose(noble2022.lemma_b7(orders, 0.1, 50.0), general, rtol=1e-14)
 
 
-def test_composition_amplification_and_conversion():
+def test_composition_and_amplification():
     for epsilon in (1e-9, 0.3, 39.9, 40.1, 500.0):
         with mpmath.workdps(40):
             exact = mpmath.log(1 + mpmath.mpf(0.05) * (mpmath.exp(epsilon) - 1))
@@ -117,18 +104,6 @@ def test_composition_amplification_and_conversion():
     np.testing.assert_allclose(total, [0.1 * root + 10 * math.expm1(0.1), root + 100 * math.expm1(1)], rtol=1e-14)
     assert delta == pytest.approx(2e-5)
     assert noble2022.lemma_b1(1000.0, 0.0, 10, 0.5)[0] == math.inf
-    assert noble2022.lemma_b4(0.25, 3.0, 1e-6) == pytest.approx(0.25 + math.log(1e6) / 2)
-    assert noble2022.lemma_b6(7, 4.0) == 0.875
-
-
-def test_equations_5_and_6_invert_each_other():
-    lam = np.linspace(0.01, 300, 200_001)
-    cgf = lam * (lam + 1) / (2 * 40.0)
-    best = noble2022.eq5(1e-5, lam, cgf)
-    assert best.value == pytest.approx(1 / 80 + math.sqrt(2 * math.log(1e5) / 40), rel=1e-6)
-    assert not best.edge
-    assert noble2022.eq6(best.value, lam, cgf).value == pytest.approx(1e-5, rel=1e-6)
-    assert noble2022.eq5(1e-5, lam[:100], cgf[:100]).edge
 
 
 def test_equation_8_is_the_interpolation_by_equation_7():
@@ -264,10 +239,10 @@ def test_no_real_order_beats_the_integers():
     integers = user_curve(0.05, 0.2, 10, 5 * 20.0**2)
     cgf = dict(zip((integers.orders - 1).tolist(), (451 * integers.values).tolist()))
     grid = np.linspace(0.001, 30, 30_000)
-    fine = noble2022.eq5(TABLE["delta"], grid, noble2022.eq7(grid, cgf.__getitem__))
+    fine = (noble2022.eq7(grid, cgf.__getitem__) - math.log(TABLE["delta"])) / grid
     best = noble2022.epsilon_recipe(**case, rounds=451)
-    assert best.epsilon <= fine.value < best.epsilon * (1 + 1e-3)
-    assert best.order - 1 == pytest.approx(fine.minimizer, abs=2e-3)
+    assert best.epsilon <= fine.min() < best.epsilon * (1 + 1e-3)
+    assert best.order - 1 == pytest.approx(grid[fine.argmin()], abs=2e-3)
 
 
 # The recipe against the tables and captions
@@ -392,31 +367,6 @@ def test_the_theorem_beats_the_recipe_with_one_local_step_only():
     assert [noble2022.rounds_theorem(**case, local_steps=k, view="server") for k in (1, 5)] == [2, 0]
 
 
-@pytest.mark.parametrize("view", ["third-party", "server"])
-def test_the_approximate_minimum_has_the_printed_form_up_to_constants(view):
-    """The true minimum of the approximate objective lies between its printed value and twice that."""
-    case = {**TABLE, "local_steps": 10, "noise_multiplier": 20, "rounds": 451, "view": view}
-    orders = 1 + np.geomspace(1e-3, 1e6, 20_001)
-    least = min(noble2022.approximate_objective(float(a), **case) for a in orders)
-    printed = noble2022.approximate_epsilon(**case)
-    if view == "third-party":
-        assert least == pytest.approx(2 * printed, rel=1e-5)
-    scale = math.sqrt(451 * math.log(2 / TABLE["delta"]))
-    if view == "server":
-        assert least == pytest.approx(2 * printed - scale * 10 * 0.2**2 / 20**2, rel=1e-5)
-
-
-def test_the_orders_of_magnitude_of_theorem_4_1():
-    """sigma_g^* inverts the first term of the approximate epsilon, to the server's of which epsilon_s scales it."""
-    case = {**TABLE, "local_steps": 10, "rounds": 451}
-    noise = noble2022.noise_order(**case, epsilon=0.02)
-    second = 0.05 * math.sqrt(451 * math.log(800_000)) * 10 * 0.04 / (5 * noise**2)
-    assert noble2022.approximate_epsilon(**case, noise_multiplier=noise) - second == pytest.approx(0.02, rel=1e-12)
-    epsilon, delta = noble2022.server_guarantee(users=100, user_rate=0.05, epsilon=0.02, delta=1e-6)
-    assert epsilon == pytest.approx(0.02 * math.sqrt(100 / 0.05))
-    assert delta == pytest.approx(1.05e-5)
-
-
 # Laws of all entry points
 
 
@@ -501,7 +451,7 @@ def test_rounding_of_users_and_records_is_reported():
     ],
 )
 def test_bad_arguments_are_refused(change, says):
-    for call in (noble2022.epsilon_recipe, noble2022.epsilon_theorem, noble2022.approximate_epsilon):
+    for call in (noble2022.epsilon_recipe, noble2022.epsilon_theorem):
         with pytest.raises(InputError, match=says):
             call(**{**BASE, **change})
 
@@ -515,27 +465,17 @@ def test_more_refusals():
             rounds_of(**{**budget, "user_rate": 0.01, "record_rate": 0.00025}, epsilon=1e15)
     with pytest.raises(InputError, match="third-party"):
         noble2022.epsilon_theorem(**BASE, view="thirdparty")
-    with pytest.raises(InputError, match="at most delta"):
-        noble2022.approximate_epsilon(**{**BASE, "rounds": 1, "delta": 0.5})
     with pytest.raises(InputError, match="at least 2"):
         noble2022.lemma_b7(2.5, 0.1, 1.0)
     with pytest.raises(InputError, match="must exceed 1"):
         noble2022.eq8(1.0, 0.1, 1.0)
     with pytest.raises(InputError, match="variance"):
         noble2022.lemma_b7(2, 0.1, 0.0)
-    with pytest.raises(InputError, match="variance"):
-        noble2022.lemma_b6(2, -1.0)
     with pytest.raises(InputError, match="sampling rate"):
         noble2022.lemma_b7(2, 1.0, 1.0)
     with pytest.raises(InputError, match="sampling rate"):
         noble2022.lemma_b2(1.0, 0.0, 1.5)
-    with pytest.raises(InputError, match="infinity"):
-        noble2022.wang_theorem9(2, 0.1, lambda j: j, 0.0)
     with pytest.raises(InputError, match="delta'"):
         noble2022.lemma_b1(0.1, 0.0, 1, 2.0)
-    with pytest.raises(InputError, match="delta"):
-        noble2022.lemma_b4(0.1, 2, 0.0)
     with pytest.raises(InputError, match="lambda"):
         noble2022.eq7(0.0, lambda n: n)
-    with pytest.raises(InputError, match="grid"):
-        noble2022.eq5(1e-5, [], [])

@@ -18,7 +18,6 @@ from dpfl_theory.kernels.linear import LinearData
 from dpfl_theory.problems.base import Certificate, Problem
 from dpfl_theory.problems.heterogeneity import (
     Interval,
-    dissimilarity_b,
     dissimilarity_g,
     heterogeneity,
     sigma_global,
@@ -143,24 +142,6 @@ def test_dissimilarity_holds_everywhere_and_is_attained(sample: str, b: float) -
         assert zeta(problem).low <= g.high**2 * (1.0 + 1e-9), "G^2 is at least the mean square at w*, for every B"
 
 
-@pytest.mark.exhaustive(keep=2)
-@every_sample
-def test_b_for_g_inverts_g_for_b(sample: str) -> None:
-    problem = problem_of(sample)
-    b = 6.0
-    g = dissimilarity_g(problem, b)
-    if math.isinf(g.high):
-        with pytest.raises(InputError):
-            dissimilarity_b(problem, g.high)
-        return
-    back = dissimilarity_b(problem, g.high * (1.0 + 1e-9))
-    assert 1.0 <= back.low <= back.high <= b * (1.0 + 1e-6)
-    if g.justification.startswith("exact"):
-        assert back.low == pytest.approx(b, rel=1e-5)
-    for w in random_points(problem, 2.0, 60, 4):
-        assert phi(problem, w, back.high) <= g.high**2 * (1.0 + 1e-7)
-
-
 @pytest.mark.exhaustive
 @every_sample
 def test_values_at_the_optimum(sample: str) -> None:
@@ -209,8 +190,6 @@ def test_equation_8_by_hand() -> None:
         found = dissimilarity_g(problem, b)
         assert found.low**2 == pytest.approx(exact, rel=1e-9)
         assert found.high**2 == pytest.approx(exact, rel=1e-9)
-    assert math.isinf(dissimilarity_b(problem, math.sqrt(56.0 / 3.0) * 0.999).low)
-    assert dissimilarity_b(problem, 1e6).high == pytest.approx(threshold, rel=1e-6)
 
 
 def test_equal_matrices_give_a_constant_deviation() -> None:
@@ -330,8 +309,6 @@ def test_units_of_the_objective() -> None:
     one, other = from_matrices(q, centres), from_matrices(5.0 * q, centres)
     assert sigma_global(other, 1.0).high == pytest.approx(5.0 * sigma_global(one, 1.0).high, rel=1e-9)
     assert dissimilarity_g(other, 3.0).high == pytest.approx(5.0 * dissimilarity_g(one, 3.0).high, rel=1e-9)
-    g = 2.0 * dissimilarity_g(one, 3.0).high
-    assert dissimilarity_b(other, 5.0 * g).high == pytest.approx(dissimilarity_b(one, g).high, rel=1e-6)
 
 
 def test_refusals() -> None:

@@ -168,7 +168,7 @@ def test_slips_and_sharpened_forms_have_their_places(tmp_path: Path) -> None:
     sharper = replace(slipped, id=f"{HOLDS}.sharpened", title="sharper", text="half the constant is enough")
     entries = [Entry(s.id, s) for s in (slipped, sharper)]
     found = collect("das2022", entries, proof_graph(entries))
-    assert [(e.id, typo) for e, typo in found.typos] == [(HOLDS, "a dot is missing after <K>")]
+    assert [(at["id"], at["typo"]) for at in found.report["typos"]] == [(HOLDS, "a dot is missing after <K>")]
     assert [(p.id, s.id) for p, s in found.sharpened] == [(HOLDS, f"{HOLDS}.sharpened")]
     assert found.findings == ()
     text = letter_of(tmp_path, found, entries)
@@ -182,7 +182,7 @@ def test_a_slip_of_several_statements_is_told_once(tmp_path: Path) -> None:
     family = [replace(statements.get(i), typos=(typo, f"only of {i}.")) for i in (HOLDS, "das2022.lemma8")]
     entries = [Entry(s.id, s) for s in family]
     found = collect("das2022", entries, proof_graph(entries))
-    assert {text: [e.id for e in beside] for text, beside in found.distinct_typos.items()} == {
+    assert {text: [at["id"] for at in places] for text, places in found.typos.items()} == {
         typo: [s.id for s in family],
         **{f"only of {s.id}.": [s.id] for s in family},
     }

@@ -261,22 +261,22 @@ def _combine(row: Any, m: Any) -> None:
 def _linear(row: Any, m: Any, data: Any) -> None:
     """n, rows, features, local steps, replicates at a time; the addresses of output, parameters and step sizes."""
     opcode, n, rows, features, steps, block, at = row[0], row[1], row[2], row[3], row[4], row[5], row[6]
-    x, y, offsets, threshold, loss, ridge, classes = data
+    classes = data[-1]
     size = rows * features
     if opcode == op.LINEAR_VALUES:
         out = m[at : at + n * (rows // classes)].reshape(n, rows // classes)
         w = m[row[7] : row[7] + size].reshape(rows, features)
-        linear.values_into(x, y, offsets, threshold, loss, ridge, classes, w, block, out)
+        linear.values_into(data, w, block, out)
         return
     out3 = m[at : at + n * size].reshape(n, rows, features)
     if opcode == op.LINEAR_LOCAL_PHASE:
         w = m[row[7] : row[7] + size].reshape(rows, features)
         step = m[row[8] : row[8] + rows // classes]
         everyone = np.empty((0, 0))
-        linear.local_phase_into(x, y, offsets, threshold, loss, ridge, classes, w, step, steps, block, everyone, out3)
+        linear.local_phase_into(data, w, step, steps, block, everyone, out3)
     else:
         w3 = m[row[7] : row[7] + n * size].reshape(n, rows, features)
-        linear.gradients_into(x, y, offsets, threshold, loss, ridge, classes, w3, block, out3)
+        linear.gradients_into(data, w3, block, out3)
 
 
 @kernel()

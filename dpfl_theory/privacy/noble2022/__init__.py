@@ -1,8 +1,8 @@
 """The privacy formulas of Noble, Bellet, Dieuleveut, "Differentially Private Federated Learning on Heterogeneous Data".
 
-* `lemmas`: Lemmas B.1, B.2, B.4, B.6, B.7, Theorem 9 of Wang et al., and equations (5) to (8).
+* `lemmas`: Lemmas B.1, B.2, B.7, Theorem 9 of Wang et al., and equations (7) and (8).
 * `recipe`: the accounting of the paper's experiments (Appendix B.4, Implementation).
-* `theorem`: the three steps of Appendix B.4 without approximation, and Theorem 4.1's orders of magnitude.
+* `theorem`: the three steps of Appendix B.4 without approximation.
 
 They are the printed formulas, whether or not these hold. One caveat is known: with K > 1 the factor lM of Step 1 does
 not follow from Lemma B.5, since a user's second gradient is taken at a point that has only this user's noise.
@@ -10,47 +10,29 @@ not follow from Lemma B.5, since a user's second gradient is taken at a point th
 
 from dpfl_theory.privacy.noble2022.inputs import PrivacyBound
 from dpfl_theory.privacy.noble2022.lemmas import (
-    Minimum,
-    eq5,
-    eq6,
     eq7,
     eq8,
     lemma_b1,
     lemma_b2,
-    lemma_b4,
-    lemma_b6,
     lemma_b7,
     wang_theorem9,
 )
 from dpfl_theory.privacy.noble2022.recipe import epsilon_recipe, rounds_recipe
 from dpfl_theory.privacy.noble2022.theorem import (
-    approximate_epsilon,
-    approximate_objective,
     epsilon_theorem,
-    noise_order,
     rounds_theorem,
-    server_guarantee,
 )
 
 __all__ = [
-    "Minimum",
     "PrivacyBound",
-    "approximate_epsilon",
-    "approximate_objective",
     "epsilon_recipe",
     "epsilon_theorem",
-    "eq5",
-    "eq6",
     "eq7",
     "eq8",
     "lemma_b1",
     "lemma_b2",
-    "lemma_b4",
-    "lemma_b6",
     "lemma_b7",
-    "noise_order",
     "rounds_recipe",
     "rounds_theorem",
-    "server_guarantee",
     "wang_theorem9",
 ]

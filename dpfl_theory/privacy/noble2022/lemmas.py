@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,15 +21,10 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.noble2022.inputs import above, inside
 
 __all__ = [
-    "Minimum",
-    "eq5",
-    "eq6",
     "eq7",
     "eq8",
     "lemma_b1",
     "lemma_b2",
-    "lemma_b4",
-    "lemma_b6",
     "lemma_b7",
     "log_first_term",
     "subsampled_cgf",
@@ -41,14 +36,6 @@ IntArray = NDArray[np.int64]
 Real = float | FloatArray
 Floats = Any
 """A float, or an array of floats of the shape to which the arguments broadcast."""
-
-
-class Minimum(NamedTuple):
-    """The least value on a grid, where it is attained, and whether that is the first or the last point of the grid."""
-
-    value: float
-    minimizer: float
-    edge: bool
 
 
 def lemma_b1(epsilon: Real, delta: Real, rounds: Real, slack: Real) -> tuple[Floats, Floats]:
@@ -101,42 +88,6 @@ def lemma_b2(epsilon: Real, delta: Real, rate: Real) -> tuple[Floats, Floats]:
     return _plain(np.where(e < 40.0, small, large)), _plain(q * np.asarray(delta, float))
 
 
-def lemma_b4(epsilon: Real, order: Real, delta: Real) -> Floats:
-    r"""The epsilon of (epsilon, delta)-DP that follows from Renyi DP of order alpha with budget epsilon(alpha).
-
-    .. math:: \varepsilon(\alpha) + \frac{\log(1/\delta)}{\alpha - 1}
-
-    Raises InputError when alpha <= 1 or delta is not in (0, 1).
-
-    Source: Lemma B.4, after Mironov 2017. The paper writes "(epsilon, alpha)-RDP" here, (alpha, epsilon)-RDP elsewhere.
-
-    >>> print(f"{lemma_b4(0.5, 8, 1e-5):.6f}")
-    2.144704
-    """
-    a, d = _order(order), np.asarray(delta, float)
-    if not np.all((d > 0) & (d < 1)):
-        raise InputError(f"delta is {delta}: it must lie in (0, 1)")
-    return _plain(np.asarray(epsilon, float) - np.log(d) / (a - 1))
-
-
-def lemma_b6(order: Real, variance: Real) -> Floats:
-    r"""The Renyi DP of the Gaussian mechanism with sensitivity 1 and variance sigma_g^2.
-
-    .. math:: \frac{\alpha}{2 \sigma_g^2}
-
-    Raises InputError when alpha <= 1 or the variance is not positive.
-
-    Source: Lemma B.6, after Mironov 2017.
-
-    >>> lemma_b6(8, 100.0)
-    0.04
-    """
-    v = np.asarray(variance, float)
-    if not np.all(v > 0):
-        raise InputError(f"the variance is {variance}: give a positive number")
-    return _plain(_order(order) / (2 * v))
-
-
 def lemma_b7(order: Real, rate: float, variance: float) -> Floats:
     r"""The Renyi DP bound of the q-subsampled Gaussian mechanism, sensitivity 1, at integer orders.
 
@@ -162,42 +113,33 @@ def lemma_b7(order: Real, rate: float, variance: float) -> Floats:
     return wang_theorem9(order, rate, lambda j: j / (2 * variance))
 
 
-def wang_theorem9(
-    order: Real, rate: float, rdp: Callable[[FloatArray], FloatArray], rdp_at_infinity: float = np.inf
-) -> Floats:
-    r"""The Renyi DP of any mechanism with budgets epsilon(j), run on a subsample without replacement at rate q.
+def wang_theorem9(order: Real, rate: float, rdp: Callable[[FloatArray], FloatArray]) -> Floats:
+    r"""The Renyi DP of a mechanism with budgets epsilon(j), run on a subsample without replacement at rate q.
 
     .. math:: \varepsilon'(\alpha) \le \frac{1}{\alpha-1} \log\Big(1 + q^2 \binom{\alpha}{2}
-              \min\{4 (e^{\varepsilon(2)} - 1), e^{\varepsilon(2)} \min\{2, (e^{\varepsilon(\infty)} - 1)^2\}\}
-              + \sum_{j=3}^{\alpha} q^j \binom{\alpha}{j} e^{(j-1)\varepsilon(j)}
-              \min\{2, (e^{\varepsilon(\infty)} - 1)^j\}\Big)
+              \min\{4 (e^{\varepsilon(2)} - 1), 2 e^{\varepsilon(2)}\}
+              + \sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{(j-1)\varepsilon(j)}\Big)
 
     Args:
         order: alpha, an integer >= 2, or an array of them.
         rate: q, in (0, 1).
         rdp: epsilon(j) for an array of integers j >= 2, given as floats.
-        rdp_at_infinity: epsilon(infinity), the pure budget; infinite for the Gaussian mechanism and its compositions.
 
     Raises:
-        InputError: when an order is not an integer >= 2, q is outside (0, 1), or epsilon(infinity) is not positive.
+        InputError: when an order is not an integer >= 2, or q is outside (0, 1).
 
     Source: Wang, Balle, Kasiviswanathan, "Subsampled Renyi differential privacy and analytical moments accountant",
-    2019/2020, Theorem 9; Noble et al. cite it in the Implementation paragraph of Appendix B.4.
+    2019/2020, Theorem 9; Noble et al. cite it in the Implementation paragraph of Appendix B.4. Here epsilon(infinity)
+    is infinite, as for the Gaussian mechanism and its compositions.
 
     >>> print(f"{wang_theorem9(3, 0.1, lambda j: 0.05 * j):.9f}")
     0.007602029
     """
     orders = _integers(order)
     inside("the sampling rate", rate, 0, 1)
-    if not rdp_at_infinity > 0:
-        raise InputError(f"epsilon(infinity) is {rdp_at_infinity}: give a positive number or infinity")
     j = np.arange(2, orders.max(initial=2) + 1, dtype=float)
     budgets = np.asarray(rdp(j), float)
-    # log of min{2, (e^eps(infinity) - 1)^j}, for j = 2, 3, ...
-    pure = np.full(j.shape, np.log(2.0))
-    if rdp_at_infinity < np.log(3.0):
-        pure = np.minimum(pure, j * np.log(np.expm1(rdp_at_infinity)))
-    terms = pure + (j - 1) * budgets
+    terms = np.log(2.0) + (j - 1) * budgets
     terms[0] = min(log_first_term(float(budgets[0])), terms[0])
     cgf = [subsampled_cgf(int(a), rate, terms) for a in orders.ravel()]
     return _plain(np.reshape(cgf, orders.shape) / (orders - 1))
@@ -227,49 +169,6 @@ def _tables(size: int) -> tuple[FloatArray, FloatArray]:
     """0, 1, ..., size - 1, and the logarithms of their factorials."""
     j = np.arange(size, dtype=float)
     return j, gammaln(j + 1)
-
-
-def eq5(delta: float, lam: Real, cgf: Real) -> Minimum:
-    r"""The smallest epsilon for a given delta, on a grid of lambda.
-
-    .. math:: \varepsilon(\delta) = \min_{\lambda > 0} \frac{\log(1/\delta) + K_M(\lambda)}{\lambda}
-
-    Args:
-        delta: in (0, 1).
-        lam: the grid, shape (n,), > 0.
-        cgf: K_M on the grid, shape (n,): the logarithm of the moment generating function. (The paper's definition
-        leaves the logarithm out; its Lemma B.3 and this equation need it.)
-
-    Raises InputError when delta is not in (0, 1) or the grid is empty or not positive.
-
-    Source: Equation (5).
-
-    >>> lam = np.arange(1, 200)
-    >>> value, at, edge = eq5(1e-5, lam, lam * (lam + 1) / (2 * 3.0**2))
-    >>> print(f"{value:.6f} {at:g} {edge}")
-    1.655685 14 False
-    """
-    inside("delta", delta, 0, 1)
-    grid = _grid(lam)
-    return _least(grid, (np.asarray(cgf, float) - np.log(delta)) / grid)
-
-
-def eq6(epsilon: float, lam: Real, cgf: Real) -> Minimum:
-    r"""The smallest delta for a given epsilon, on a grid of lambda.
-
-    .. math:: \delta(\varepsilon) = \min_{\lambda > 0} e^{K_M(\lambda) - \lambda \varepsilon}
-
-    The arguments and errors are those of `eq5`, with epsilon in place of delta.
-
-    Source: Equation (6).
-
-    >>> lam = np.arange(1, 200)
-    >>> print(f"{eq6(1.655685, lam, lam * (lam + 1) / (2 * 3.0**2)).value:.6e}")
-    1.000002e-05
-    """
-    grid = _grid(lam)
-    with np.errstate(over="ignore"):
-        return _least(grid, np.exp(np.asarray(cgf, float) - grid * epsilon))
 
 
 def eq7(lam: Real, cgf: Callable[[int], float]) -> Floats:
@@ -341,17 +240,3 @@ def _integers(order: Real) -> IntArray:
             f"the order alpha is {order}: Lemma B.7 needs an integer that is at least 2; eq8 takes real ones"
         )
     return a.astype(np.int64)
-
-
-def _grid(lam: Real) -> FloatArray:
-    grid = np.asarray(lam, float)
-    if grid.ndim != 1 or grid.size == 0 or not np.all(grid > 0):
-        raise InputError(
-            "the grid of lambda is empty or not positive: give a one-dimensional array of positive numbers"
-        )
-    return grid
-
-
-def _least(grid: FloatArray, values: FloatArray) -> Minimum:
-    i = int(np.argmin(values))
-    return Minimum(float(values[i]), float(grid[i]), i in (0, grid.size - 1))

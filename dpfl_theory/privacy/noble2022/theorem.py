@@ -14,7 +14,7 @@ l-subsampling of users and the aggregation step" leaves
     \varepsilon_a(\alpha, \delta') = K \varepsilon''(\alpha, \sigma_g^2) + \frac{\log(1/\delta')}{\alpha - 1}, \qquad
     \varepsilon^* = \varepsilon_a, \qquad \delta' = x \delta / T.
 
-The paper prints the server's problem only in the approximate form of `approximate_objective`.
+The paper prints the server's problem only in an approximate form.
 
 For any x, the best real alpha is an integer: equation (8) interpolates (alpha - 1) epsilon'' linearly, so epsilon_a is
 monotone between integers, and the rest grows with epsilon_a.
@@ -38,12 +38,8 @@ from dpfl_theory.privacy.noble2022.recipe import MOST_ROUNDS, edge, join
 
 __all__ = [
     "View",
-    "approximate_epsilon",
-    "approximate_objective",
     "epsilon_theorem",
-    "noise_order",
     "rounds_theorem",
-    "server_guarantee",
 ]
 
 View = Literal["third-party", "server"]
@@ -173,147 +169,6 @@ class _ThreeSteps:
         amplified = epsilon_a if self.rate == 1 else lemma_b2(epsilon_a, 0.0, self.rate)[0]
         total: NDArray[np.float64] = lemma_b1(amplified, 0.0, rounds, (1 - x) * self.delta)[0]
         return total
-
-
-def approximate_objective(
-    order: float,
-    *,
-    users: int,
-    records: int,
-    user_rate: float,
-    record_rate: float,
-    local_steps: int,
-    noise_multiplier: float,
-    rounds: int,
-    delta: float,
-    view: View = "third-party",
-) -> float:
-    r"""The approximate bound that Step 3 minimises over alpha, as printed; it holds up to a constant factor.
-
-    .. math::
-        &l \sqrt{T \log(2/\delta)} \Big( \frac{K s^2 (\alpha + 1)}{l M \sigma_g^2}
-        + \frac{\log(2Tl/\delta)}{\alpha - 1} \Big) \quad \text{towards a third party,} \\
-        &\sqrt{T \log(2/\delta)} \Big( \frac{K s^2 \alpha}{\sigma_g^2} + \frac{\log(2T/\delta)}{\alpha - 1} \Big)
-        \quad \text{towards the server}
-
-    Arguments and errors are those of `epsilon_theorem`, with the order alpha > 1 in front; InputError also when 2Tl <=
-    delta, where the logarithm is not positive.
-
-    Source: Appendix B.4, Step 3 and "Extension to privacy towards the server".
-
-    >>> value = approximate_objective(9.0, users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=10,
-    ...                               noise_multiplier=20, rounds=451, delta=1 / 400_000)
-    >>> print(f"{value:.6f}")
-    8.183869
-    """
-    above("the order alpha", order, 1)
-    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
-    scale, a, b = _approximation(setting, rounds, delta, view)
-    return scale * (a * (order + 1 if _aggregated(view) else order) + b / (order - 1))
-
-
-def approximate_epsilon(
-    *,
-    users: int,
-    records: int,
-    user_rate: float,
-    record_rate: float,
-    local_steps: int,
-    noise_multiplier: float,
-    rounds: int,
-    delta: float,
-    view: View = "third-party",
-) -> float:
-    r"""The minimum of `approximate_objective` "by omitting constants", as printed.
-
-    .. math::
-        &l \sqrt{T \log(2/\delta)} \Big( \frac{s \sqrt{K \log(2Tl/\delta)}}{\sigma_g \sqrt{lM}}
-        + \frac{K s^2}{l M \sigma_g^2} \Big) \quad \text{towards a third party,} \\
-        &\sqrt{T \log(2/\delta)} \Big( \frac{s \sqrt{K \log(2T/\delta)}}{\sigma_g} + \frac{K s^2}{\sigma_g^2} \Big)
-        \quad \text{towards the server}
-
-    Arguments and errors are those of `approximate_objective`. The exact minimum has 2 in front of the first term, and
-    towards a third party also in front of the second.
-
-    Source: Section 4.1, "Fixing parameters"; Appendix B.4.
-
-    >>> value = approximate_epsilon(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=10,
-    ...                             noise_multiplier=20, rounds=451, delta=1 / 400_000)
-    >>> print(f"{value:.6f}")
-    0.227083
-    """
-    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
-    scale, a, b = _approximation(setting, rounds, delta, view)
-    return scale * (math.sqrt(a * b) + a)
-
-
-def _approximation(setting: PrivacySetting, rounds: int, delta: float, view: View) -> tuple[float, float, float]:
-    """The factor in front, K s^2 over the variance, and the logarithm."""
-    count("the number of rounds T", rounds)
-    inside("delta", delta, 0, 1)
-    aggregated = _aggregated(view)
-    rate = setting.user_rate if aggregated else 1.0
-    variance = setting.aggregate_variance if aggregated else float(setting.noise_multiplier) ** 2
-    a = setting.local_steps * setting.record_rate**2 / variance
-    return rate * math.sqrt(rounds * math.log(2 / delta)), a, _log_rounds(rounds, rate, delta)
-
-
-def noise_order(
-    *,
-    users: int,
-    records: int,
-    user_rate: float,
-    record_rate: float,
-    local_steps: int,
-    rounds: int,
-    epsilon: float,
-    delta: float,
-) -> float:
-    r"""The order of magnitude of sigma_g in Theorem 4.1; Section 4.2 calls it sigma_g^*.
-
-    .. math:: \sigma_g^* = \frac{s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}}{\varepsilon \sqrt{M}}
-
-    Arguments and errors are those of `approximate_epsilon`, with epsilon > 0 in place of the noise multiplier.
-
-    Source: Theorem 4.1, Section 4.2.
-
-    >>> value = noise_order(users=100, records=4000, user_rate=0.05, record_rate=0.2, local_steps=10, rounds=451,
-    ...                     epsilon=3, delta=1 / 400_000)
-    >>> print(f"{value:.6f}")
-    1.508666
-    """
-    setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, 1.0)
-    count("the number of rounds T", rounds)
-    above("epsilon", epsilon, 0)
-    inside("delta", delta, 0, 1)
-    logs = _log_rounds(rounds, setting.user_rate, delta) * math.log(2 / delta)
-    return record_rate * math.sqrt(user_rate * rounds * local_steps * logs) / (epsilon * math.sqrt(users))
-
-
-def server_guarantee(*, users: int, user_rate: float, epsilon: float, delta: float) -> tuple[float, float]:
-    r"""Theorem 4.1's (epsilon_s, delta_s) towards the server, given (epsilon, delta) towards a third party.
-
-    .. math:: \varepsilon_s = \varepsilon \sqrt{M/l}, \qquad \delta_s = \frac{\delta}{2} \Big( \frac{1}{l} + 1 \Big)
-
-    Raises InputError when an argument is outside its range. delta_s may exceed 1; then the statement is empty.
-
-    Source: Theorem 4.1 (2).
-
-    >>> epsilon, delta = server_guarantee(users=100, user_rate=0.05, epsilon=1.0, delta=1e-6)
-    >>> print(f"{epsilon:.4f} {delta:.3e}")
-    44.7214 1.050e-05
-    """
-    count("the number of users M", users)
-    inside("the user rate l", user_rate, 0, 1)
-    above("epsilon", epsilon, 0)
-    inside("delta", delta, 0, 1)
-    return epsilon * math.sqrt(users / user_rate), delta / 2 * (1 / user_rate + 1)
-
-
-def _log_rounds(rounds: int, rate: float, delta: float) -> float:
-    if not 2 * rounds * rate > delta:
-        raise InputError(f"2Tl = {2 * rounds * rate:g} is at most delta = {delta:g}: give a smaller delta")
-    return math.log(2 * rounds * rate / delta)
 
 
 def _aggregated(view: View) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.heterogeneity.deviation import record_deviation_slope, sigma_global, sigma_local, zeta
-from dpfl_theory.problems.heterogeneity.dissimilarity import dissimilarity_b, dissimilarity_g
+from dpfl_theory.problems.heterogeneity.dissimilarity import dissimilarity_g
 from dpfl_theory.problems.heterogeneity.measured import Interval, gradient_error
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
@@ -24,7 +24,6 @@ from dpfl_theory.problems.sparse import squares
 __all__ = [
     "Heterogeneity",
     "Interval",
-    "dissimilarity_b",
     "dissimilarity_g",
     "heterogeneity",
     "sigma_global",

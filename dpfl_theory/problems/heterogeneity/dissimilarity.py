@@ -1,9 +1,8 @@
-"""Gradient dissimilarity (G, B) of noble2022 Assumption 4: the smallest G for a given B, and the smallest B for a G."""
+"""Gradient dissimilarity (G, B) of noble2022 Assumption 4: the smallest G for a given B."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from dpfl_theory.problems.heterogeneity.suprema import Supremum, climb, largest_
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.validation import nonnegative
 
-__all__ = ["dissimilarity_b", "dissimilarity_g"]
+__all__ = ["dissimilarity_g"]
 
 
 class _Dissimilarity:
@@ -147,58 +146,3 @@ def dissimilarity_g(
     return Interval(
         math.sqrt(max(low, 0.0)), math.sqrt(phi.high(b)), "high: bounded slopes and strong convexity; low: search", at
     )
-
-
-def dissimilarity_b(
-    problem: Problem,
-    g: float,
-    radius: float | None = None,
-    centre: Array | None = None,
-    seed: int = 0,
-    tries: int = 6,
-) -> Interval:
-    """The smallest B >= 1 of noble2022 Assumption 4 for a given G [F/X]; inf where no B suffices.
-
-    None does where ``G^2 < (1/n) sum_i ||grad f_i(w*)||^2``. B is found by bisection to a relative 1e-9.
-
-    >>> from dpfl_theory.problems.scalar import equation_8
-    >>> b = dissimilarity_b(equation_8().problem(), g=33.609575**0.5)
-    >>> round(b.low, 5), round(b.high, 5)
-    (2.0, 2.0)
-    """
-    g = nonnegative("G", g)
-    phi = _Dissimilarity(problem, radius, centre, seed, tries)
-    high = _bisect(lambda b: phi.high(b) <= g * g)
-    if phi.matrices is not None:
-
-        def suffices(b: float) -> bool:
-            found = phi.largest(b)
-            return found is not None and found.low <= g * g
-
-        low = min(_bisect(suffices) * (1.0 - 1e-8), high)
-        return Interval(max(low, 1.0), high, "bisection over exact maxima of quadratics")
-    low, at = 1.0, phi.centre
-    for b in (1.0, 2.0, 10.0, min(high, 100.0)):
-        _, w = phi.search(b)
-        gradients = all_gradients(problem, w)
-        mean = gradients.mean(axis=0)
-        excess = float(np.mean(np.sum(gradients**2, axis=1))) - g * g
-        ratio = math.sqrt(max(excess, 0.0)) / max(float(np.linalg.norm(mean)), 1e-300)
-        if ratio > low:
-            low, at = ratio, w
-    return Interval(low, high, "high: bisection over bounded slopes and strong convexity; low: search", at)
-
-
-def _bisect(holds: Callable[[float], bool]) -> float:
-    """The smallest B >= 1 for which a condition holds that, once true, stays true; inf beyond 1e6."""
-    if holds(1.0):
-        return 1.0
-    low, high = 1.0, 2.0
-    while not holds(high):
-        if high > 1e6:
-            return math.inf
-        low, high = high, 2.0 * high
-    while high - low > 1e-9 * high:
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return high

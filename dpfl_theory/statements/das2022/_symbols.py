@@ -243,6 +243,11 @@ def initialisation_term(s: Symbols) -> Any:
     return s.C_hat * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
 
 
+def heterogeneity_term(s: Symbols) -> Any:
+    """(3 E/(2 alpha)) Delta rho."""
+    return 3 * s.E / (2 * s.alpha) * s.Delta * s.rho
+
+
 def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
     """(13) or (40), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K.
 

@@ -41,7 +41,7 @@ def _sides_a(s: Symbols) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"gap": (2 - x - x**2) * s.E_gap},
-        rhs={"A (initialisation)": _initialisation(s), "B1 (heterogeneity)": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho},
+        rhs={"A (initialisation)": _initialisation(s), "B1 (heterogeneity)": das.heterogeneity_term(s)},
     )
 
 

@@ -23,7 +23,7 @@ def _alpha_sides(s: Symbols) -> Sides:
     x = s.rho * s.E / s.alpha
     return Sides(
         lhs={"unclipped": (2 - x - x**2) * s.E_unclipped_gap, "clipped": das.clipped_term(s)},
-        rhs={"initialisation": das.initialisation_term(s), "heterogeneity": 3 * s.E / (2 * s.alpha) * s.Delta * s.rho},
+        rhs={"initialisation": das.initialisation_term(s), "heterogeneity": das.heterogeneity_term(s)},
     )
 
 
