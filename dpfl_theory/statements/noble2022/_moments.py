@@ -187,10 +187,7 @@ def _moments(
 
     def observed() -> Mapping[str, Fraction]:
         now, _ = played(before.state)
-        return {
-            "move": before.square(now.x - x),
-            "drift": mean_square(before, [path[1:] for path in now.paths], x),
-        }
+        return {"move": before.square(now.x - x), "drift": mean_square(before, [path[1:] for path in now.paths], x)}
 
     for when, law in (("", before), ("_after", after)):
         distance = law.square(law.state.run.x - users.world.minimiser)

@@ -132,10 +132,7 @@ CONVEX: Statement = Statement(
     sides=_convex,
     prescription=_prescription("convex"),
     checks=battery(
-        step_size.three_cases("convex"),
-        one_round.checks("convex"),
-        moments.checks("convex"),
-        _plain("convex"),
+        step_size.three_cases("convex"), one_round.checks("convex"), moments.checks("convex"), _plain("convex")
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
