@@ -27,8 +27,7 @@ from dpfl_theory.statements.noble2022.scaffold import (
     _control_variates,
     _round_performance,
     corollaryC_1,
-    lemmaC_1,
-    lemmaC_3,
+    lemmaC_1_to_3,
     lemmaC_7,
 )
 from dpfl_theory.statements.noble2022.scaffold import _rounds as draws
@@ -231,16 +230,16 @@ def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_smaller_factors_of_records_and_sums_are_refuted() -> None:
-    for lemma, instance in ((lemmaC_1.LEMMA, {"R": 3, "sR": 1}), (lemmaC_1.SHARPENED, {"R": 4, "sR": 3})):
+    for lemma, instance in ((lemmaC_1_to_3.C1, {"R": 3, "sR": 1}), (lemmaC_1_to_3.C1_SHARPENED, {"R": 4, "sR": 3})):
         short = scaled(lemma, sampling="19/20")
-        assert refuted(short, lemmaC_1.error_of_a_sample(short, instance))
-    assert refuted(lemmaC_3.LEMMA, lemmaC_3.part1_performance(lemmaC_3.LEMMA, {"n": 2}, 0.95))
+        assert refuted(short, lemmaC_1_to_3.error_of_a_sample(short, instance))
+    assert refuted(lemmaC_1_to_3.C3, lemmaC_1_to_3.part1_performance(lemmaC_1_to_3.C3, {"n": 2}, 0.95))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_smallest_factor_of_lemma_c3(n: int) -> None:
     """1 + sqrt((n - 1)/n) in place of both factors 2."""
-    found = solve(inequality(lemmaC_3.LEMMA, lemmaC_3.performance(lemmaC_3.LEMMA, {"n": n})))
+    found = solve(inequality(lemmaC_1_to_3.C3, lemmaC_1_to_3.martingale(lemmaC_1_to_3.C3, {"n": n})))
     assert 2 * found.dual == pytest.approx(1 + math.sqrt((n - 1) / n), rel=1e-6)
 
 
