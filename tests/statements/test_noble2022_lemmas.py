@@ -26,8 +26,8 @@ from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
 from dpfl_theory.statements.noble2022.scaffold import _round_performance, lemmaC_1_to_3, lemmaC_7, lemmaC_8, lemmaC_9
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
-from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
 from dpfl_theory.statements.noble2022.scaffold._rounds import rounds_of
+from dpfl_theory.statements.noble2022.scaffold.corollaryC_1 import spreads
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,

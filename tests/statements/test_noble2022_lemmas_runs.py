@@ -30,7 +30,7 @@ from dpfl_theory.statements.noble2022 import _runs, _utility
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
-from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
+from dpfl_theory.statements.noble2022.scaffold.corollaryC_1 import spreads
 
 SETTINGS = Settings(alpha=1e-8)
 

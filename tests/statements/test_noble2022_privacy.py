@@ -35,8 +35,7 @@ from dpfl_theory.statements.noble2022.privacy import cgf as cgf_module
 from dpfl_theory.statements.noble2022.privacy import subsampled, theorem4_1
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._views import LinearRun, cohort_sequences, squared_distance
-from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
-from dpfl_theory.statements.noble2022.privacy.renyi import worst_delta
+from dpfl_theory.statements.noble2022.privacy.composition import composed_delta, worst_delta
 
 PRIVACY_IDS = [
     "lemmaB.1 lemmaB.2 lemmaB.3 lemmaB.4 lemmaB.5 lemmaB.6 lemmaB.7 eq5 eq6 eq7 eq8 claim4.1.server",

@@ -12,10 +12,10 @@ import sympy as sp
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements.noble2022 import _utility
-from dpfl_theory.statements.noble2022.scaffold import _control_variates as displays
-from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
 from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1 as displays
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as proofs
 from dpfl_theory.statements.symbolic import least_on_the_unit_box
 
 SHARP = {

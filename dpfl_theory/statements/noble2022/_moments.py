@@ -1,22 +1,33 @@
-r"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
+"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
 
 With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the state before
 the round and in the errors of the stochastic gradients. Each error has variance V, so that `Moments` has their second
 moments. As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M
 users.
+
+
+The checks: T rounds of DP-FedAvg, for Theorem C.2 repaired; and one user with one local step, with all rounds and the
+prescribed step rounded down, for Lemmas C.8 and C.9 and Theorem C.1 repaired. There c^{t-1} - c_i^{t-1} is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from math import ceil, isqrt
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
+from dpfl_theory.core import Check, Statement, Values, checks
+from dpfl_theory.core import checks as each
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, symbols_of
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round
@@ -218,3 +229,177 @@ def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
 def below(value: Any, parts: int) -> Fraction:
     """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
     return Fraction(int(value * parts) - 1, parts)
+
+
+def dissimilarity(users: Users, B: Fraction) -> Fraction:
+    """The least G^2 of Assumption 4: the largest value over x of (1/M) sum_i F_i'(x)^2 - B^2 F'(x)^2.
+
+    Raises ValueError where none exists.
+    """
+    M, star = len(users.curvatures), users.minimiser
+    rests = [a * star - b for a, b in zip(users.curvatures, users.offsets)]  # F_i' = a_i z + rest_i; they add up to 0
+    square = sum((a * a for a in users.curvatures), Fraction(0)) / M - (B * users.mean_curvature) ** 2
+    mixed = sum((a * r for a, r in zip(users.curvatures, rests)), Fraction(0)) / M
+    rest = sum((r * r for r in rests), Fraction(0)) / M
+    if square < 0:
+        return rest - mixed * mixed / square
+    if square or mixed:
+        raise ValueError(f"no G serves B = {B}: the curvatures differ too much")
+    return rest
+
+
+def fedavg_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
+    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
+    kind = "slope" if "slope" in symbols_of(statement) else "excess"
+    step = prescription_of(statement)["eta_l"]
+    for T, V in product(instance["T"], instance["V"]):
+        root = isqrt(int(instance["size"]))
+        if root**2 != int(instance["size"]):
+            raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
+        users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
+        B = Fraction(str(instance["B"]))
+        square = Fraction(str(instance["G^2"])) if "G^2" in instance else dissimilarity(users, B)
+        values = _fedavg_values(users, B, square, T)
+        users = replace(users, eta_l=below(evaluate(step, values), 10**9))
+        rate = min(users.curvatures) * users.step / 2 if "mu" in symbols_of(statement) else Fraction(0)
+        unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
+        values |= {
+            "eta_l": users.eta_l,
+            kind: Fraction(ceil(unit * weighted(squares(users, T - 1, control=False), rate) * 10**30), 10**30),
+        }
+        yield Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square})
+
+
+def _fedavg_values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
+    """The symbols' values, exact, G^2 = square; there is only one record, so that V is Sigma^2."""
+    away = users.start - users.minimiser
+    return {
+        "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,
+        "Sigma": sp.sqrt(sp.Rational(users.variance)), "K": users.local_steps, "l": users.share,
+        "M": len(users.curvatures), "T": T, "B": B, "G": sp.sqrt(sp.Rational(square)), "D0": abs(away),
+        "F0": users.mean_curvature / 2 * away * away,
+    }  # fmt: skip
+
+
+_EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
+_INSTANCES: dict[str, dict[str, Any]] = {
+    "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
+    "one of two users, curvatures 1 and 1/2": {
+        **_EQUAL, "curvatures": ["1", "1/2"], "start": "-3", "B": 2, "K": 3, "T": [80, 200], "V": ["0", "1"],
+    },
+    "four of six users": {
+        "curvatures": ["1", "1", "3/4", "3/4", "1/2", "1/2"], "offsets": ["3", "-3", "1", "-1", "2", "-2"], "size": 4,
+        "start": "1", "B": 2, "K": 2, "T": [80, 200], "V": ["0", "1"],
+    },
+    "one user alone": {
+        "curvatures": ["1"], "offsets": ["0"], "size": 1, "start": "1", "B": 1, "K": 4, "T": [32, 200],
+        "V": ["1/100", "100"],
+    },
+}  # fmt: skip
+_CURVED: dict[str, dict[str, Any]] = {
+    "one of two users, one of them concave": {
+        **_EQUAL, "curvatures": ["1", "-1/2"], "start": "2", "B": 4, "K": 3, "T": [1, 200], "V": ["0", "1"],
+    },
+}  # fmt: skip
+
+
+_EDGE: dict[str, Any] = {**_INSTANCES["one user alone"], "B": "5/2", "V": ["1"]}
+_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}}
+_LESS = {"just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
+_SIMILAR = {"just inside B >= 1": {"B": "1"}}
+_TOO_SIMILAR = {"just outside B >= 1": {"B": "99/100", "G^2": "1"}}
+
+
+def of_fedavg(kind: str) -> tuple[Check, ...]:
+    """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
+    the hypotheses, for one user."""
+    chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
+    edges = {name: {**_EDGE, "T": [100], **change} for name, change in {**_SIMILAR, **_TOO_SIMILAR}.items()}
+    outside = [*_TOO_SIMILAR]
+    if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
+        chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
+        edges |= {name: {**_EDGE, **change} for name, change in {**_LEAST, **_LESS}.items()}
+        outside += _LESS
+    return (
+        *each("exact", fedavg_rounds, {f"all rounds, {name}": i for name, i in chosen.items()}),
+        *each("exact", fedavg_rounds, edges, dict.fromkeys(outside, "not-applicable")),
+    )
+
+
+def _alone(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
+    """One user, one local step, one record, D_0 = 1."""
+    one = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1, "D0": 1}
+    return {**one, "T": int(T), "Sigma": sp.sqrt(sp.Rational(V)), **more}
+
+
+def _step(statement: Statement, values: Mapping[str, Any], name: str, parts: int) -> Fraction:
+    """The prescribed step, rounded down to a multiple of 1/parts."""
+    chosen = evaluate(prescription_of(statement)[name], values)
+    return chosen if isinstance(chosen, Fraction) else below(chosen, parts)
+
+
+def _up(value: Fraction) -> Fraction:
+    """Rounded up to thirty digits."""
+    return Fraction(math.ceil(value * 10**30), 10**30)
+
+
+def one_step(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """Theorem C.1 (1) repaired on F(x) = nu x^2/2 or mu x^2/2: weights (1 - mu eta/2)^{-t} on x^{t-1}."""
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values = _alone(T, V, nu=nu, mu=1)
+        eta = _step(statement, values, "eta_l", 10**4)
+        for curvature in dict.fromkeys((nu, Fraction(1))):
+            alone = single_user(curvature, eta, Fraction(1), V)
+            left = curvature / 2 * weighted(squares(alone, int(T) - 1), eta / 2)
+            named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
+            yield Values({**values, "eta_l": eta, "excess": left}, named)
+
+
+def averaged_steps(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """Theorem C.1 (2) repaired on F(x) = nu x^2/2 from x^0 = 1: the output is the mean of x^0, ..., x^{T-1}.
+
+    With x' = (1 - h) x + eta e, h = eta nu, E e^2 = V/2 (the noise's second moment is half of Sigma^2), step t's error
+    enters the mean with the weight sum_{j < T-1-t} (1 - h)^j/T.
+    """
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values = _alone(T, V, nu=nu)
+        eta = _step(statement, values, "eta_l", 10**6)
+        kept, sums = 1 - eta * nu, [Fraction(0)]  # (1 - h)^0 + ... + (1 - h)^(n-1), n = 0, 1, ...
+        for _ in range(int(T)):
+            sums.append(_up(1 + kept * sums[-1]))
+        square = sums[-1] ** 2 + eta**2 * V / 2 * sum((p**2 for p in sums[:-1]), Fraction(0))
+        values |= {"eta_l": eta, "excess": _up(nu / 2 * square / T**2)}
+        yield Values(values, {"T": T, "V": V, "nu": nu, "eta~": eta})
+
+
+def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """T rounds of Lemma C.8 or C.9 repaired on F(x) = x^2/2; ``longer`` multiplies the prescribed step."""
+    kind, start = ("slope", "slope0") if "slope" in symbols_of(statement) else ("excess", "F0")
+    step = "eta" if "eta" in symbols_of(statement) else "eta_l"  # K = eta_g = 1: the same
+    x, eta_g, longer = (Fraction(str(instance.get(name, 1))) for name in ("start", "eta_g", "longer"))
+    for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
+        values = _alone(T, V, nu=1, D0=x, eta_g=eta_g, F0=x * x / 2, slope0=x * x)
+        eta = _step(statement, values, step, 10**9) * longer
+        unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
+        alone = single_user(Fraction(1), eta, x, V, eta_g=eta_g)
+        passed = squares(alone, T - 1, control=eta > 0)  # no control variate is defined by steps of length 0
+        rounds = unit * sum(passed, Fraction(0)) + values[start]  # the warm round stays at x^0
+        yield Values({**values, step: eta, kind: _up(rounds / (T + 1))}, {"T": T, "V": V, "eta~": eta})
+
+
+def of_all_rounds(apart: str) -> tuple[Check, ...]:
+    """The runs of one user, and the edges of the hypotheses. apart: the hypothesis on x^0, in words."""
+    limit, last, first = "eta~ <= l^(2/3)/(24 nu)", {"T": [400], "V": ["1"]}, {"T": [1], "V": ["1/1000"]}
+    inside = {
+        "all rounds, one user": {"T": [1, 100, 400], "V": ["1/1000", "1"]},
+        "just inside eta_g >= 1": {**last, "eta_g": "1"},
+        f"just inside {limit}": first,
+        f"just inside {apart}": {"T": [100], "V": ["1/1000000"], "start": "1/1000"},
+    }
+    outside = {
+        "just outside eta_g >= 1": {**last, "eta_g": "99/100"},
+        f"just outside {limit}": {**first, "longer": "101/100"},
+        f"just outside {apart}": {"T": [100], "V": ["1"], "start": "0"},
+    }
+    return (*checks("exact", all_rounds, inside), *checks("exact", all_rounds, outside, "not-applicable"))

@@ -11,7 +11,7 @@ from itertools import combinations, product
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
-from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values, WorstCase
+from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.performance import FunctionClass, declared
@@ -464,10 +464,4 @@ C3: Statement = Statement(
     ),
 )
 
-STATEMENTS = (
-    C1,
-    C1_SHARPENED,
-    C2,
-    C2_SHARPENED,
-    C3,
-)
+STATEMENTS = (C1, C1_SHARPENED, C2, C2_SHARPENED, C3)

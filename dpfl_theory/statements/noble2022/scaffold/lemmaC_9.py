@@ -25,13 +25,13 @@ from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.instances import problem
+from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic, unless_quiet
-from dpfl_theory.statements.noble2022.scaffold import _one_user as one_user
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7

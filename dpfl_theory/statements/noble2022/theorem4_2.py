@@ -31,13 +31,13 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022 import _rates as private
+from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
+from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022.privacy._formulas import logarithms
 from dpfl_theory.statements.noble2022.privacy._symbols import symbols as privacy_symbols
-from dpfl_theory.statements.noble2022.rates import _rates as rates
-from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
@@ -141,7 +141,7 @@ def scaffold_constant(s: Formula) -> Proof:
 def fedavg_constant(s: Formula) -> Proof:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
-    given, printed = _given(theoremC_2_repaired.CONVEX, s), _printed(s)
+    given, printed = _given(theoremC_2.CONVEX_REPAIRED, s), _printed(s)
     parts = (sp.sqrt(3) * printed["sampling"]) ** 2 + (2 * sp.sqrt(6) * privacy(s, 2)) ** 2
     users, drift = 3 * sp.sqrt(10) / 4, sp.cbrt(189) / 4
     room = sp.expand(sp.simplify(12 * printed["start"] / given["start"] * (1 + s.B**2) - (1 + s.B**2)))
@@ -200,7 +200,7 @@ SCAFFOLD: Statement = Statement(
         scaffold_constant,
         exponents("scaffold"),
         private.private_runs("scaffold"),
-        rates.checks("scaffold"),
+        rates.fits("scaffold"),
     ),
     smoke=("exponent of T where the term 'start' leads",),
     uses=(*_PRIVACY, "noble2022.theoremC.1.convex", "noble2022.lemmaC.8", "noble2022.lemmaC.8.repaired"),
@@ -222,7 +222,7 @@ FEDAVG: Statement = Statement(
         fedavg_constant,
         exponents("fedavg"),
         private.private_runs("fedavg"),
-        rates.checks("fedavg"),
+        rates.fits("fedavg"),
     ),
     uses=(*_PRIVACY, "noble2022.lemmaC.1", "noble2022.theoremC.2.convex", "noble2022.theoremC.2.convex.repaired"),
 )

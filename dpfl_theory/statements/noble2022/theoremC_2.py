@@ -1,4 +1,5 @@
-"""noble2022 Theorem C.2 repaired: DP-FedAvg's rates with their step sizes, their logarithm and explicit constants."""
+"""noble2022 Theorem C.2: the rates of DP-FedAvg with noise at every local step, under bounded dissimilarity; as
+printed, and repaired, with their step sizes, their logarithm and explicit constants."""
 
 from __future__ import annotations
 
@@ -10,12 +11,101 @@ from typing import Any
 from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import Runs
+from dpfl_theory.statements.noble2022 import _fedavg_round as one_round
+from dpfl_theory.statements.noble2022 import _moments as moments
+from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _step_size as step_size
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import TABLE
-from dpfl_theory.statements.noble2022.fedavg import _moments as moments
-from dpfl_theory.statements.noble2022.fedavg import _round as one_round
+
+_COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
+_PRINTED = (noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING)
+
+
+def _steps(s: Symbols) -> Mapping[str, Any]:
+    """eta_g = sqrt(lM), eta_l = 1/(8 (1 + B^2) nu K eta_g)."""
+    eta_g = sp.sqrt(s.l * s.M)
+    return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
+
+
+def _convex(s: Symbols) -> Sides:
+    third = sp.Rational(1, 3)
+    return Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
+            "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
+        },
+    )
+
+
+def _non_convex(s: Symbols) -> Sides:
+    third = sp.Rational(1, 3)
+    return Sides(
+        {"gradient": s.gradient},
+        {
+            "noise": s.c * s.nu * sp.sqrt(s.F0) * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.nu * s.G * sp.sqrt(s.F0 * (1 - s.l)) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.F0 ** (2 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
+            "start": s.c * s.B**2 * s.nu * s.F0 / s.T,
+        },
+    )
+
+
+CONVEX: Statement = Statement(
+    id="noble2022.theoremC.2.convex",
+    kind="theorem",
+    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
+    symbols=noble.symbols(*_COMMON, "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
+    hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
+    sides=_convex,
+    prescription=_steps,
+    checks=battery(
+        refuting.starts_at_the_minimiser("D0"), refuting.two_slopes, refuting.first_step("excess", "fedavg")
+    ),
+    expected="violated",
+    uses=("noble2022.lemmaC.1",),
+)
+
+STRONGLY_CONVEX: Statement = replace(
+    CONVEX,
+    id="noble2022.theoremC.2.strongly-convex",
+    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    symbols=noble.symbols(*_COMMON, "mu", "D0"),
+    hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH_FEDAVG),
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * noble.averaged(s) / (s.mu * s.T),
+            "sampling of users": s.c * (1 - s.l) * s.G**2 / (s.mu * s.T * s.l * s.M),
+            "heterogeneity": s.c * s.nu * s.G**2 / (s.mu**2 * s.T**2),
+            "start": s.c * s.mu * s.D0**2 * sp.exp(-s.mu / (16 * (1 + s.B**2) * s.nu) * s.T),
+        },
+    ),
+    checks=battery(
+        refuting.two_slopes, refuting.bounded_gradients, runs.averaged(method="fedavg", edges=False, c=1.0)("moderate")
+    ),
+    smoke=("four users, T = 600, c = 1",),
+)
+
+NON_CONVEX: Statement = replace(
+    CONVEX,
+    id="noble2022.theoremC.2.non-convex",
+    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
+    symbols=noble.symbols(*_COMMON, "F0"),
+    expectations=(noble.OUTPUT_GRADIENT,),
+    hypotheses=(*_PRINTED, noble.ROUNDS),
+    sides=_non_convex,
+    checks=battery(
+        refuting.starts_at_the_minimiser("F0"), refuting.noise_stays, refuting.first_step("gradient", "fedavg")
+    ),
+    homogeneous=False,
+)
+
 
 _SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
@@ -36,7 +126,7 @@ def _log(s: Symbols) -> Any:
     return sp.log(sp.Max(sp.E, ratio(s)))
 
 
-def _strongly_convex(s: Symbols) -> Sides:
+def _strongly_convex_sides(s: Symbols) -> Sides:
     per_round, log = s.mu * s.T, _log(s)
     users = (1 - s.l) * s.G**2 / (per_round * s.l * s.M)
     return Sides(
@@ -50,7 +140,7 @@ def _strongly_convex(s: Symbols) -> Sides:
     )
 
 
-def _convex(s: Symbols) -> Sides:
+def _convex_sides(s: Symbols) -> Sides:
     sampling = s.G * s.D0 * sp.sqrt((1 - s.l) / (s.T * s.l * s.M))
     return Sides(
         {"excess": s.excess},
@@ -63,7 +153,7 @@ def _convex(s: Symbols) -> Sides:
     )
 
 
-def _non_convex(s: Symbols) -> Sides:
+def _non_convex_sides(s: Symbols) -> Sides:
     sampling = s.G * sp.sqrt(s.nu * s.F0 * (1 - s.l) / (s.T * s.l * s.M))
     drift = s.F0**2 * s.nu * _heterogeneity(s) / s.T**2
     return Sides(
@@ -122,56 +212,56 @@ def _plain(kind: str) -> Callable[[Statement], Iterator[Check]]:
     return _run(step)("users", near="four of eight users", without=runs.NO_RECORDS)
 
 
-CONVEX: Statement = Statement(
+CONVEX_REPAIRED: Statement = Statement(
     id="noble2022.theoremC.2.convex.repaired",
     kind="theorem",
     source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
-    sides=_convex,
+    sides=_convex_sides,
     prescription=_prescription("convex"),
     checks=battery(
-        step_size.three_cases("convex"), one_round.checks("convex"), moments.checks("convex"), _plain("convex")
+        step_size.three_cases("convex"), one_round.checks("convex"), moments.of_fedavg("convex"), _plain("convex")
     ),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
 
-STRONGLY_CONVEX: Statement = replace(
-    CONVEX,
+STRONGLY_CONVEX_REPAIRED: Statement = replace(
+    CONVEX_REPAIRED,
     id="noble2022.theoremC.2.strongly-convex.repaired",
     source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
-    sides=_strongly_convex,
+    sides=_strongly_convex_sides,
     prescription=_prescription("strongly convex"),
     checks=battery(
         step_size.logarithm(ratio),
         one_round.checks("strongly convex"),
-        moments.checks("strongly convex"),
+        moments.of_fedavg("strongly convex"),
         _run(step_size.strong_step, weighted=True)(
             "ridge-users", near="four users, with a ridge", without=runs.NO_RECORDS
         ),
     ),
 )
 
-NON_CONVEX: Statement = replace(
-    CONVEX,
+NON_CONVEX_REPAIRED: Statement = replace(
+    CONVEX_REPAIRED,
     id="noble2022.theoremC.2.non-convex.repaired",
     source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
-    sides=_non_convex,
+    sides=_non_convex_sides,
     prescription=_prescription("non-convex"),
     checks=battery(
         step_size.three_cases("non-convex"),
         one_round.checks("non-convex"),
-        moments.checks("non-convex"),
+        moments.of_fedavg("non-convex"),
         _plain("non-convex"),
     ),
     uses=("noble2022.lemmaC.1",),
 )
 
-STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)
+STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX, STRONGLY_CONVEX_REPAIRED, CONVEX_REPAIRED, NON_CONVEX_REPAIRED)

@@ -1,4 +1,4 @@
-r"""One round of DP-FedAvg with eta_g = sqrt(lM), for all M, lM and K, as Theorem C.2 repaired adds it up.
+"""One round of DP-FedAvg with eta_g = sqrt(lM), for all M, lM and K, as Theorem C.2 repaired adds it up.
 
 The paper cites Theorem V of Karimireddy et al. (2020b); this is a proof with smaller constants. One round, given x =
 x^{t-1}; S = ||grad F(x)||^2, W = V/(KlM), theta = nu eta~ <= 1/(8 (1 + B^2)); || || of a random vector is a root mean
