@@ -19,7 +19,7 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.experiments import problem_of
-from dpfl_theory.statements.noble2022 import _moments, _runs, _step_size
+from dpfl_theory.statements.noble2022 import _moments, _runs, _step_size, theoremC_2
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9, theoremC_1
 from dpfl_theory.statements.relations import of
 
