@@ -22,9 +22,10 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements import get
+from dpfl_theory.statements.noble2022 import _worst_cases
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
-from dpfl_theory.statements.noble2022.scaffold import _round_performance, lemmaC_1_to_3, lemmaC_7, lemmaC_8, lemmaC_9
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_1_to_3, lemmaC_7, lemmaC_8, lemmaC_9
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold._rounds import rounds_of
 from dpfl_theory.statements.noble2022.scaffold.corollaryC_1 import spreads
@@ -236,8 +237,8 @@ def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[st
     """In C.5, 1 - l replaces 1 - 17 l/36, with 64 times the noise."""
     instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": step, "power": power, "noise": True}
     planted = scaled(lemma, **factors)
-    assert refuted(planted, _round_performance.one_round(planted, instance))
-    assert not refuted(lemma, _round_performance.one_round(lemma, instance))
+    assert refuted(planted, _worst_cases.scaffold_round(planted, instance))
+    assert not refuted(lemma, _worst_cases.scaffold_round(lemma, instance))
 
 
 @pytest.mark.exhaustive
@@ -252,7 +253,7 @@ def test_too_much_progress_is_noticed() -> None:
     instance = {"class": "convex", "M": 1, "size": 1, "K": 1, "step": "1", "power": "2/3", "noise": True}
     quiet = progress((Fraction(1, 2), Fraction(0), Fraction(0)))
     for planted in (progress((Fraction(3), Fraction(10), Fraction(10))), quiet):
-        assert refuted(planted, _round_performance.one_round(planted, instance))
+        assert refuted(planted, _worst_cases.scaffold_round(planted, instance))
     assert fails(quiet, rounds_of(quiet, {**QUADRATICS["user"]["one user"], "eta~ nu": "1/24"}))
 
 

@@ -21,10 +21,11 @@ from dpfl_theory.core import Case, Performance, Sides, Statement, Values, WorstC
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.base import expected as enumerated
+from dpfl_theory.statements.noble2022 import _worst_cases
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.noble2022.scaffold import _round_performance, corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import _rounds as draws
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold._rounds import Records, RecordUser
 
@@ -240,7 +241,7 @@ def test_the_smallest_factor_of_lemma_c3(n: int) -> None:
 def one_round(statement: Statement, kind: str = "convex", **more: Any) -> bool:
     """Whether a round of two users, of which one takes part, refutes the statement."""
     instance = {"class": kind, "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True, **more}
-    return refuted(statement, _round_performance.one_round(statement, instance))
+    return refuted(statement, _worst_cases.scaffold_round(statement, instance))
 
 
 @pytest.mark.parametrize(

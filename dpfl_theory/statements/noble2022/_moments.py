@@ -5,7 +5,6 @@ the round and in the errors of the stochastic gradients. Each error has variance
 moments. As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M
 users.
 
-
 The checks: T rounds of DP-FedAvg, for Theorem C.2 repaired; and one user with one local step, with all rounds and the
 prescribed step rounded down, for Lemmas C.8 and C.9 and Theorem C.1 repaired. There c^{t-1} - c_i^{t-1} is 0.
 """
@@ -13,18 +12,17 @@ prescribed step rounded down, for Lemmas C.8 and C.9 and Theorem C.1 repaired. T
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import pairwise, product
-from math import ceil, isqrt
+from types import SimpleNamespace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Statement, Values, checks
-from dpfl_theory.core import checks as each
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
@@ -32,6 +30,7 @@ from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.statements.instances import edges_of
 
 
 @dataclass(frozen=True)
@@ -82,20 +81,10 @@ class Users:
         return sum(self.offsets, Fraction(0)) / len(self.curvatures) / self.mean_curvature
 
 
-@dataclass
-class RoundMoments:
-    """Expectations of one round: (x^t - x^{t-1})^2, drift E_t, lags F_{t-1} and F_t, F(x^{t-1}) - F(x*), F'(x^{t-1})^2,
-    F'(x^t)^2 and (x - x*)^2 before and after."""
-
-    move: Fraction = field(default_factory=Fraction)
-    drift: Fraction = field(default_factory=Fraction)
-    lag: Fraction = field(default_factory=Fraction)
-    lag_after: Fraction = field(default_factory=Fraction)
-    gap: Fraction = field(default_factory=Fraction)
-    slope: Fraction = field(default_factory=Fraction)
-    slope_after: Fraction = field(default_factory=Fraction)
-    distance: Fraction = field(default_factory=Fraction)
-    distance_after: Fraction = field(default_factory=Fraction)
+class RoundMoments(SimpleNamespace):
+    """Expectations of one round: ``move`` (x^t - x^{t-1})^2, ``drift`` E_t, ``lag`` F_{t-1} and ``lag_after`` F_t,
+    ``gap`` F(x^{t-1}) - F(x*), ``slope`` F'(x^{t-1})^2 and ``slope_after`` F'(x^t)^2, ``distance`` (x - x*)^2 before
+    and ``distance_after`` it."""
 
 
 @dataclass(frozen=True)
@@ -159,15 +148,28 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     """
     world, K, start = users.world, users.local_steps, Vector(users.start)
 
-    def played(state: _Lagged) -> tuple[RoundResult, _Lagged]:
-        """The round, and the state after it."""
+    def after(state: _Lagged) -> _Lagged:
         now = _played(users, world, state.run, control, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
-        return now, _Lagged(_bare(now), points)
+        return _Lagged(_bare(now), points)
+
+    def moments(before: Moments[_Lagged], after: Moments[_Lagged]) -> RoundMoments:
+        x, found = before.state.run.x, {}
+
+        def observed() -> Mapping[str, Fraction]:
+            now = _played(users, world, before.state.run, control, unseen=True)
+            drift = mean_square(before, [path[1:] for path in now.paths], x)
+            return {"move": before.square(now.x - x), "drift": drift}
+
+        for when, law in (("", before), ("_after", after)):
+            distance = law.square(law.state.run.x - users.world.minimiser)
+            found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
+            found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
+        gap = users.mean_curvature / 2 * found["distance"]
+        return RoundMoments(**expected(before.world, observed), **found, gap=gap)
 
     started = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
-    laws = list(Moments.from_state(world, started).along(lambda state: played(state)[1], count))
-    return [_moments(users, before, after, played) for before, after in pairwise(laws)]
+    return [moments(*pair) for pair in pairwise(Moments.from_state(world, started).along(after, count))]
 
 
 def _initial_run(users: Users, world: Quadratics, control: bool) -> RoundResult:
@@ -185,27 +187,6 @@ def _played(users: Users, world: Quadratics, now: RoundResult, control: bool, un
 def _bare(now: RoundResult) -> RoundResult:
     """The part of it that the next round needs."""
     return replace(now, paths=(), cohort=())
-
-
-def _moments(
-    users: Users,
-    before: Moments[_Lagged],
-    after: Moments[_Lagged],
-    played: Callable[[_Lagged], tuple[RoundResult, _Lagged]],
-) -> RoundMoments:
-    """The expectations of one round, from the moments before and after it."""
-    x, found = before.state.run.x, {}
-
-    def observed() -> Mapping[str, Fraction]:
-        now, _ = played(before.state)
-        return {"move": before.square(now.x - x), "drift": mean_square(before, [path[1:] for path in now.paths], x)}
-
-    for when, law in (("", before), ("_after", after)):
-        distance = law.square(law.state.run.x - users.world.minimiser)
-        found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
-        found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
-    gap = users.mean_curvature / 2 * found["distance"]
-    return RoundMoments(**expected(before.world, observed), **found, gap=gap)
 
 
 def mean_square(law: Any, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
@@ -250,40 +231,29 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
 
 def fedavg_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
-    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit."""
-    kind = "slope" if "slope" in symbols_of(statement) else "excess"
-    step = prescription_of(statement)["eta_l"]
+    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit. There is only one record,
+    so that V is Sigma^2."""
+    own, root, B = symbols_of(statement), math.isqrt(int(instance["size"])), Fraction(str(instance["B"]))
+    if root**2 != int(instance["size"]):
+        raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
     for T, V in product(instance["T"], instance["V"]):
-        root = isqrt(int(instance["size"]))
-        if root**2 != int(instance["size"]):
-            raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
-        users = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
-        B = Fraction(str(instance["B"]))
-        square = Fraction(str(instance["G^2"])) if "G^2" in instance else dissimilarity(users, B)
-        values = _fedavg_values(users, B, square, T)
-        users = replace(users, eta_l=below(evaluate(step, values), 10**9))
-        rate = min(users.curvatures) * users.step / 2 if "mu" in symbols_of(statement) else Fraction(0)
-        unit = users.mean_curvature**2 if kind == "slope" else users.mean_curvature / 2
-        values |= {
-            "eta_l": users.eta_l,
-            kind: Fraction(ceil(unit * weighted(squares(users, T - 1, control=False), rate) * 10**30), 10**30),
-        }
-        yield Values(values, {"T": T, "V": V, "eta~ nu": users.step * users.smoothness, "G^2": square})
-
-
-def _fedavg_values(users: Users, B: Fraction, square: Fraction, T: int) -> dict[str, Any]:
-    """The symbols' values, exact, G^2 = square; there is only one record, so that V is Sigma^2."""
-    away = users.start - users.minimiser
-    return {
-        "eta_g": users.eta_g, "nu": users.smoothness, "mu": min(users.curvatures), "varsigma": 0, "s": 1, "R": 1,
-        "Sigma": sp.sqrt(sp.Rational(users.variance)), "K": users.local_steps, "l": users.share,
-        "M": len(users.curvatures), "T": T, "B": B, "G": sp.sqrt(sp.Rational(square)), "D0": abs(away),
-        "F0": users.mean_curvature / 2 * away * away,
-    }  # fmt: skip
+        u = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
+        G2, away = Fraction(instance["G^2"]) if "G^2" in instance else dissimilarity(u, B), u.start - u.minimiser
+        values = {
+            "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures), "varsigma": 0, "s": 1, "R": 1,
+            "Sigma": sp.sqrt(sp.Rational(u.variance)), "K": u.local_steps, "l": u.share, "M": len(u.curvatures),
+            "T": T, "B": B, "G": sp.sqrt(sp.Rational(G2)), "D0": abs(away), "F0": u.mean_curvature / 2 * away * away,
+        }  # fmt: skip
+        u = replace(u, eta_l=below(evaluate(prescription_of(statement)["eta_l"], values), 10**9))
+        rate = min(u.curvatures) * u.step / 2 if "mu" in own else Fraction(0)
+        kind, unit = ("slope", u.mean_curvature**2) if "slope" in own else ("excess", u.mean_curvature / 2)
+        mean = _up(unit * weighted(squares(u, T - 1, control=False), rate))
+        at = {"T": T, "V": V, "eta~ nu": u.step * u.smoothness, "G^2": G2}
+        yield Values({**values, "eta_l": u.eta_l, kind: mean}, at)
 
 
 _EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
-_INSTANCES: dict[str, dict[str, Any]] = {
+_FEDAVG: dict[str, dict[str, Any]] = {
     "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
     "one of two users, curvatures 1 and 1/2": {
         **_EQUAL, "curvatures": ["1", "1/2"], "start": "-3", "B": 2, "K": 3, "T": [80, 200], "V": ["0", "1"],
@@ -296,35 +266,23 @@ _INSTANCES: dict[str, dict[str, Any]] = {
         "curvatures": ["1"], "offsets": ["0"], "size": 1, "start": "1", "B": 1, "K": 4, "T": [32, 200],
         "V": ["1/100", "100"],
     },
-}  # fmt: skip
-_CURVED: dict[str, dict[str, Any]] = {
     "one of two users, one of them concave": {
         **_EQUAL, "curvatures": ["1", "-1/2"], "start": "2", "B": 4, "K": 3, "T": [1, 200], "V": ["0", "1"],
     },
 }  # fmt: skip
 
 
-_EDGE: dict[str, Any] = {**_INSTANCES["one user alone"], "B": "5/2", "V": ["1"]}
-_LEAST = {"just inside T >= 8 (1 + B^2) nu/mu": {"T": [58]}}
-_LESS = {"just outside T >= 8 (1 + B^2) nu/mu": {"T": [57]}}
-_SIMILAR = {"just inside B >= 1": {"B": "1"}}
-_TOO_SIMILAR = {"just outside B >= 1": {"B": "99/100", "G^2": "1"}}
-
-
-def of_fedavg(kind: str) -> tuple[Check, ...]:
+def of_fedavg(kind: str) -> Iterator[Check]:
     """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
     the hypotheses, for one user."""
-    chosen = {**_INSTANCES, **(_CURVED if kind == "non-convex" else {})}
-    edges = {name: {**_EDGE, "T": [100], **change} for name, change in {**_SIMILAR, **_TOO_SIMILAR}.items()}
-    outside = [*_TOO_SIMILAR]
-    if kind == "strongly convex":  # T >= 8 (1 + B^2) nu/mu
+    chosen = {n: i for n, i in _FEDAVG.items() if kind == "non-convex" or "concave" not in n}
+    one = {**chosen["one user alone"], "B": "5/2", "V": ["1"], "T": [100]}
+    outside, inside = {"B >= 1": {"B": "99/100", "G^2": "1"}}, {"B >= 1": {"B": "1"}}
+    if kind == "strongly convex":
         chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
-        edges |= {name: {**_EDGE, **change} for name, change in {**_LEAST, **_LESS}.items()}
-        outside += _LESS
-    return (
-        *each("exact", fedavg_rounds, {f"all rounds, {name}": i for name, i in chosen.items()}),
-        *each("exact", fedavg_rounds, edges, dict.fromkeys(outside, "not-applicable")),
-    )
+        outside["T >= 8 (1 + B^2) nu/mu"], inside["T >= 8 (1 + B^2) nu/mu"] = {"T": [57]}, {"T": [58]}
+    yield from checks("exact", fedavg_rounds, {f"all rounds, {name}": i for name, i in chosen.items()})
+    yield from edges_of("exact", fedavg_rounds, one, outside, inside)
 
 
 def _alone(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
@@ -388,18 +346,11 @@ def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Va
         yield Values({**values, step: eta, kind: _up(rounds / (T + 1))}, {"T": T, "V": V, "eta~": eta})
 
 
-def of_all_rounds(apart: str) -> tuple[Check, ...]:
+def of_all_rounds(apart: str) -> Iterator[Check]:
     """The runs of one user, and the edges of the hypotheses. apart: the hypothesis on x^0, in words."""
     limit, last, first = "eta~ <= l^(2/3)/(24 nu)", {"T": [400], "V": ["1"]}, {"T": [1], "V": ["1/1000"]}
-    inside = {
-        "all rounds, one user": {"T": [1, 100, 400], "V": ["1/1000", "1"]},
-        "just inside eta_g >= 1": {**last, "eta_g": "1"},
-        f"just inside {limit}": first,
-        f"just inside {apart}": {"T": [100], "V": ["1/1000000"], "start": "1/1000"},
-    }
-    outside = {
-        "just outside eta_g >= 1": {**last, "eta_g": "99/100"},
-        f"just outside {limit}": {**first, "longer": "101/100"},
-        f"just outside {apart}": {"T": [100], "V": ["1"], "start": "0"},
-    }
-    return (*checks("exact", all_rounds, inside), *checks("exact", all_rounds, outside, "not-applicable"))
+    yield Check("exact", "all rounds, one user", all_rounds, {"T": [1, 100, 400], "V": ["1/1000", "1"]})
+    outside = {"eta_g >= 1": {**last, "eta_g": "99/100"}, limit: {**first, "longer": "101/100"}}
+    inside = {"eta_g >= 1": {**last, "eta_g": "1"}, limit: first}
+    inside[apart] = {"T": [100], "V": ["1/1000000"], "start": "1/1000"}
+    yield from edges_of("exact", all_rounds, {}, {**outside, apart: {"T": [100], "V": ["1"], "start": "0"}}, inside)

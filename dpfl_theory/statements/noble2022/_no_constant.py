@@ -12,9 +12,9 @@ from dpfl_theory.core import Check, Experiment, Outcome, Statement, Symbols, Val
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022._moments import rounds, single_user
+from dpfl_theory.statements.noble2022._worst_cases import opened
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 ROUNDS = (10**4, 10**8, 10**12, 10**16)
@@ -142,23 +142,21 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from PEPit import PEP, Expression
+    from PEPit import Expression
 
-    exact, problem = Fraction(str(instance["eta~ nu"])), PEP()
-    functions, V, least = declared(problem, instance["class"], 1), Expression(), Expression()
-    world = FunctionClass(problem, functions, V)
-    functions[0].add_point((world.zero.known, world.zero.known, least))
+    exact, least, (world, _, V) = Fraction(str(instance["eta~ nu"])), Expression(), opened(instance["class"], 1)
+    world.functions[0].add_point((world.zero.known, world.zero.known, least))
     algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)
 
     def observed() -> Mapping[str, Any]:
         x = world.resolved(run_round(algorithm, world, world.zero, errors=True).x)
         square, excess = world.square(world.gradient(0, x)), world.value(0, x) - least
-        problem.add_constraint(square / 2 <= excess)
+        world.problem.add_constraint(square / 2 <= excess)
         return {"excess": excess, "gradient": square}
 
     side = str(instance["side"])
     values = {**_ONE, "eta_l": exact, "D0": 0, "F0": 0, "Sigma^2": 2 * V, side: expected(world, observed)[side]}
-    return WorstCase(problem, values, f"the first step from x*, {instance['class']}, against 0")
+    return WorstCase(world.problem, values, f"the first step from x*, {instance['class']}, against 0")
 
 
 def cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:

@@ -202,7 +202,7 @@ _EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5
 _WIDE = {"M": 10**6, "l": 1e-6, "K": 1, "T": 1, "R": 1000, "s": 1e-3, "epsilon": 0.5, "delta": 1e-7}
 
 
-def both_sides(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
+def both_sides(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> Iterator[Check]:
     """Both sides of the order form's hypotheses; the instances of no constants lie on the printed order itself."""
 
     def at(point: Mapping[str, Any] = _EDGE, **change: Any) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def _at(name: str, build: Any, powers: str) -> Check:
     return Check("privacy", name, build, {**mechanisms, "lambda": powers.split()})
 
 
-def _both_sides(build: Any) -> tuple[Check, ...]:
+def _both_sides(build: Any) -> Iterator[Check]:
     """Both sides of lambda > 0, for the Gaussian mechanism."""
     inside, outside = ({"lambda > 0": {"lambda": [value]}} for value in ("0.01", "-0.01"))
     return edges(build, _mechanisms(gaussian="1"), outside, inside)

@@ -152,7 +152,7 @@ def _interpolation_sides(s: Symbols) -> Sides:
     )
 
 
-def _edges(build: Any, order: float, text: str, beyond: float) -> tuple[Check, ...]:
+def _edges(build: Any, order: float, text: str, beyond: float) -> Iterator[Check]:
     """Both sides of the hypotheses on alpha and q."""
     one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
     outside = {text: {"alpha": [beyond]}, "q < 1": {"q": [1.0]}, "sigma_g > 0": stated(sigma_g="0")}

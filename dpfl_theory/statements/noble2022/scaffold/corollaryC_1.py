@@ -48,11 +48,11 @@ from dpfl_theory.core.check_inputs import Case
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, local_path, run_round
-from dpfl_theory.semantics.performance import FunctionClass, declared
+from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022.scaffold._round_performance import sizes
 from dpfl_theory.statements.noble2022.scaffold._rounds import noise, records_of, root
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors, sides_at
@@ -130,17 +130,15 @@ def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 
 def _of_one_user(instance: Mapping[str, Any], part: str, label: str) -> WorstCase:
-    from PEPit import PEP, Expression, Point
+    from PEPit import Point
 
-    K, eta, problem, V = int(instance["K"]), float(Fraction(str(instance["eta_l nu"]))), PEP(), Expression()
-    problem.add_constraint(V >= 0)
-    world: FunctionClass = AnyGradients(problem, V)
-    if part == "second":
-        world = FunctionClass(problem, declared(problem, instance["class"], 1), V)
-    start, any_ = Vector(problem.set_initial_point()), Vector(Point())
+    K, (eta,) = int(instance["K"]), worst.floats(instance, **{"eta_l nu": 1})
+    world, start, V = worst.opened(instance.get("class", "non-convex"), 1)
+    world, any_ = world if part == "second" else AnyGradients(world.problem, V), Vector(Point())
     state = (any_, (world.zero,)) if part == "first" else (world.zero, (any_,))
     (spread,) = spreads(world, RoundResult(start, state), eta, K, 1, part).values()
-    return WorstCase(problem, {**sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}, label.format(K))
+    values = {**worst.sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}
+    return WorstCase(world.problem, values, label.format(K))
 
 
 class AnyGradients(FunctionClass):
@@ -163,14 +161,12 @@ class AnyGradients(FunctionClass):
 
 def gradient_step(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """||T(x) - T(y)||^2 <= ||x - y||^2 for T = id - eta_l grad F_i over all convex smooth functions."""
-    from PEPit import PEP
-
-    eta, problem = float(Fraction(str(instance["eta_l nu"]))), PEP()
-    world = FunctionClass(problem, declared(problem, "convex", 1))
-    x, y = (Vector(problem.set_initial_point()) for _ in range(2))
+    (eta,) = worst.floats(instance, **{"eta_l nu": 1})
+    world, x, _ = worst.opened("convex", 1, errs=False)
+    y = Vector(world.problem.set_initial_point())
     ends = [local_path(TwoSidedFedAvg(eta_l=eta, Q=1), world, v)[-1] for v in (x, y)]
     what = "the distance of two points after a gradient step"
-    return Performance(problem, world.square(ends[0] - ends[1]), world.square(x - y), what)
+    return Performance(world.problem, world.square(ends[0] - ends[1]), world.square(x - y), what)
 
 
 @algebra("first display, all steps and users")

@@ -13,11 +13,10 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector
-from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold._rounds import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra
@@ -206,16 +205,12 @@ def gradient_by_excess(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     The constraints on x*: the gradients there sum to zero, and F(x*) is not above F at x - grad F(x)/nu.
     """
-    from PEPit import PEP
-
-    problem, nu = PEP(), float(Fraction(str(instance["nu"])))
-    world = FunctionClass(problem, declared(problem, instance["class"], int(instance["M"]), L=nu))
-    star, x = world.minimiser_at_origin(), Vector(problem.set_initial_point())
-    slope = world.mean_gradient(x)
-    least = world.mean_value(star)
-    problem.add_constraint(least <= world.mean_value(x - slope / nu))
+    (nu,) = worst.floats(instance, nu=1)
+    world, x, _ = worst.opened(instance["class"], int(instance["M"]), L=nu, errs=False)
+    least, slope = world.mean_value(world.minimiser_at_origin()), world.mean_gradient(x)
+    world.problem.add_constraint(least <= world.mean_value(x - slope / nu))
     values = {"nu": nu, "slope": world.square(slope), "gap": world.mean_value(x) - least}
-    return WorstCase(problem, values, "||grad F||^2 against F - F*")
+    return WorstCase(world.problem, values, "||grad F||^2 against F - F*")
 
 
 def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:

@@ -41,8 +41,8 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors
@@ -252,11 +252,11 @@ def _c6_sides(s: Symbols) -> Sides:
 def _c4_worst(kind: str) -> tuple[Check, ...]:
     """All sizes at a short step; at the longest step those with one user in the cohort, of at most two; and long local
     steps inside a server step of the longest length."""
-    longest = worst.checks(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
+    longest = worst.of_scaffold(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
     instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
     name = f"one round, {kind}, M = 2, lM = 1, K = 2, eta~ nu = 1, eta_g = 1/12"
-    long = Check("worst-case", name, worst.one_round, instance)
-    return (*longest, *worst.checks(kind, ("0",), step="1/10"), long)
+    long = Check("worst-case", name, worst.scaffold_round, instance)
+    return (*longest, *worst.of_scaffold(kind, ("0",), step="1/10"), long)
 
 
 def _by_alpha(alpha: str) -> Callable[[Fraction], Fraction | None]:
@@ -280,8 +280,8 @@ def _c5_checks(tags: str, kind: str, *alphas: str) -> tuple[Check, ...]:
         exact.outside("alpha <= 1", _LENGTH, alpha="101/100"),
         exact.outside("eta~ <= l/(24 nu)", Fraction(101, 2400), alpha="1"),
         *exact.draws(_by_alpha("1"), alpha="1"),
-        *worst.checks(kind, ("1/2", "1")),
-        Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", worst.one_round, many),
+        *worst.of_scaffold(kind, ("1/2", "1")),
+        Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", worst.scaffold_round, many),
     )
 
 
@@ -291,7 +291,7 @@ def _c6_checks(tags: str, kind: str) -> tuple[Check, ...]:
         exact.outside("eta~ <= 1/(24 nu)", Fraction(101, 2400)),
         exact.outside("eta_g >= 1", _LENGTH, eta_g="99/100"),
         *exact.draws(_step(_LENGTH)),
-        *worst.checks(kind, ("0",)),
+        *worst.of_scaffold(kind, ("0",)),
     )
 
 

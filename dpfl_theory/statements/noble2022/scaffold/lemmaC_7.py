@@ -10,12 +10,12 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbols, battery, checks
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.performance import declared
+from dpfl_theory.semantics.base import Vector
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic
-from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
@@ -70,15 +70,14 @@ def combination(*of_round: Statement) -> Check:
 
 def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
-    from PEPit import PEP
-
-    mu, problem = float(Fraction(str(instance["mu"]))), PEP()
-    (f,) = declared(problem, "strongly convex" if mu else "convex", 1, mu)
-    y, x = problem.set_initial_point(), problem.set_initial_point()
+    (mu,) = worst.floats(instance, mu=0)
+    world, y, _ = worst.opened("strongly convex" if mu else "convex", 1, mu, errs=False)
     # x* is any point: the smallest slack is asked for through its distance to x, so that both sides are nonnegative.
-    star = problem.set_initial_point()
-    left = f(x) - f(star) + mu / 4 * (x - star) ** 2 - f.gradient(y) * (x - star)
-    return Performance(problem, left, (y - x) ** 2, f"the inner product's error against ||y - x||^2, mu = {mu:g}")
+    x, star = (Vector(world.problem.set_initial_point()) for _ in range(2))
+    left = world.value(0, x) - world.value(0, star) + mu / 4 * world.square(x - star)
+    left = left - world.inner(world.gradient(0, y).known, (x - star).known)
+    what = f"the inner product's error against ||y - x||^2, mu = {mu:g}"
+    return Performance(world.problem, left, world.square(y - x), what)
 
 
 def _sides(s: Symbols, constants: Constants) -> Sides:
@@ -155,8 +154,8 @@ def _exact() -> tuple[Check, ...]:
         exact.outside("eta~ <= l/(54 mu)", Fraction(101, 5400)),
         exact.outside("eta_g >= 1", Fraction(1, 24), flat, eta_g="99/100"),
         *exact.draws(largest_step),
-        *worst.checks("convex"),
-        *worst.checks("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
+        *worst.of_scaffold("convex"),
+        *worst.of_scaffold("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
     )
 
 

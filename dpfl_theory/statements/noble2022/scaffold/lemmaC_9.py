@@ -3,7 +3,7 @@
 The descent behind the repaired form: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round. In the worst cases of one
 round every error of a local step is +xi or -xi with xi^2 <= V. So is that of the last step, since F at the new model is
 not of degree two in it. The expectation over the cohorts is a finite sum. Old errors of the control variates are as in
-`_round_performance`.
+`_worst_cases`.
 """
 
 from __future__ import annotations
@@ -21,21 +21,20 @@ from dpfl_theory.core.check_inputs import Case, Experiment, Performance
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.instances import problem
 from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 
@@ -179,28 +178,23 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
     lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with the factors that the statement's bound needs
     (`round_constants`)."""
-    from PEPit import PEP, Expression
-
     gain, alone, shared = (float(v) for v in claim or round_constants(statement))
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
-    share, eta_g = size / M, float(instance.get("eta_g", 1))
+    share, (eta_g,) = size / M, worst.floats(instance, eta_g=1)
     step = limit({"l": share, "nu": 1})
-    weight, problem = 12 * step**2 / share, PEP()
-    functions = declared(problem, "non-convex", M)
-    x, V = Vector(problem.set_initial_point()), Expression()
-    world = FunctionClass(problem, functions, V)
-    before, lagged = earlier_rounds(world, x, K, V)
+    weight, (world, x, V) = 12 * step**2 / share, worst.opened("non-convex", M)
+    before, lagged = worst.earlier_rounds(world, x, K, V)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
         after = run_round(algorithm, world, *before.following, size=size, errors=True)
-        return {"value": world.excess(after.x), "lag": lag(world, after, lagged)}
+        return {"value": world.excess(after.x), "lag": worst.lag(world, after, lagged)}
 
     start, found = world.excess(x), expected(world, observed)
     left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
     right = start + weight * mean_square(world, lagged, x)
     right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
-    return Performance(problem, left, right, "descent over one round, the gain on the left")
+    return Performance(world.problem, left, right, "descent over one round, the gain on the left")
 
 
 def _noise(s: Symbols) -> Any:
