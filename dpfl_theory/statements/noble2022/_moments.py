@@ -277,7 +277,8 @@ def of_fedavg(kind: str) -> Iterator[Check]:
     the hypotheses, for one user."""
     chosen = {n: i for n, i in _FEDAVG.items() if kind == "non-convex" or "concave" not in n}
     one = {**chosen["one user alone"], "B": "5/2", "V": ["1"], "T": [100]}
-    outside, inside = {"B >= 1": {"B": "99/100", "G^2": "1"}}, {"B >= 1": {"B": "1"}}
+    outside: dict[str, dict[str, Any]] = {"B >= 1": {"B": "99/100", "G^2": "1"}}
+    inside: dict[str, dict[str, Any]] = {"B >= 1": {"B": "1"}}
     if kind == "strongly convex":
         chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
         outside["T >= 8 (1 + B^2) nu/mu"], inside["T >= 8 (1 + B^2) nu/mu"] = {"T": [57]}, {"T": [58]}

@@ -4,7 +4,7 @@ of a sum."""
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
@@ -13,6 +13,7 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import average
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -22,12 +23,8 @@ from dpfl_theory.statements.noble2022.scaffold._rounds import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import sides_at
 
-_ERROR = noble.expected(
-    "error",
-    r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$",
-    "end",
-    r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
-)
+# Lemma C.1: a local step's private gradient.
+
 _UNBIASED = "part 1 of the lemma, that H~ is unbiased; the display is part 2, which has its own checks"
 _REVERSE = "the reverse inequality, that nothing smaller is true; the inequality itself has its own checks"
 _SAMPLING = "the error that the records' sample adds; that the errors of the sample and of the noise add up remains"
@@ -42,7 +39,7 @@ def _families(instance: Mapping[str, Any]) -> Iterator[tuple[str, list[tuple[int
         yield "drawn", [tuple(draw.randint(-9, 9) for _ in range(d)) for _ in range(R)]
 
 
-def _mean(gradients: Sequence[tuple[int, ...]]) -> list[Fraction]:
+def _mean(gradients: Any) -> list[Fraction]:
     return [Fraction(sum(column), len(gradients)) for column in zip(*gradients)]
 
 
@@ -56,14 +53,14 @@ def errors_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         R, d, mean = len(gradients), len(gradients[0]), _mean(gradients)
 
         def spread(vectors: list[Any], mean: list[Fraction] = mean) -> Fraction:
-            return sum(((v - m) ** 2 for g in vectors for v, m in zip(g, mean)), Fraction(0)) / len(vectors)
+            return average([sum(((v - m) ** 2 for v, m in zip(g, mean)), Fraction(0)) for g in vectors])
 
-        threshold, varsigma = max(sum(abs(v) for v in g) for g in gradients), root(spread(gradients))
+        C, varsigma = max(sum(abs(v) for v in g) for g in gradients), root(spread(gradients))
         for drawn in [instance["drawn"]] if "drawn" in instance else range(1, R + 1):
             left = spread([_mean(chosen) for chosen in combinations(gradients, drawn)])
             s = Fraction(drawn, R) * Fraction(instance.get("claimed", 1))
             for noise in (Fraction(str(v)) for v in instance["sigma_g"]):
-                second = 4 * threshold**2 * d * noise**2 / Fraction(drawn) ** 2
+                second = 4 * C**2 * d * noise**2 / Fraction(drawn) ** 2
                 symbols = {"R": R, "s": s, "varsigma": varsigma, "Sigma": root(2 * second)}
                 at = {"R": R, "sR": drawn, "d": d, "sigma_g": noise, "gradients": name}
                 yield Values({**symbols, "error": left + second}, at)
@@ -93,18 +90,13 @@ def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     from PEPit import PEP, Expression, Point
 
     R, drawn = int(instance["R"]), int(instance["sR"])
-    problem, spread, noise = PEP(), Expression(), Expression()
-    xi = Point()
+    problem, spread, noise, xi = PEP(), Expression(), Expression(), Point()
     problem.add_constraint(2 * xi**2 <= noise)
     found = [Point() for _ in range(R)]
-    mean = sum(found[1:], found[0]) / R
-    squares = [(g - mean) ** 2 for g in found]
-    problem.add_constraint(sum(squares[1:], squares[0]) / R <= spread)
-    samples = list(combinations(found, drawn))
-    left = 0.0 * noise
-    for chosen, sign in product(samples, (1, -1)):
-        error = sum(chosen[1:], chosen[0]) / drawn - mean
-        left = left + (error + sign * xi) ** 2 / (2 * len(samples))
+    mean = average(found)
+    problem.add_constraint(average([(g - mean) ** 2 for g in found]) <= spread)
+    errors = [average(chosen) - mean for chosen in combinations(found, drawn)]
+    left = average([(error + sign * xi) ** 2 for error in errors for sign in (1, -1)])
     symbols = {"R": R, "s": Fraction(drawn, R), "varsigma^2": spread, "Sigma^2": noise, "error": left}
     return WorstCase(problem, symbols, f"the error of {drawn} of {R} records")
 
@@ -160,7 +152,14 @@ C1: Statement = Statement(
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.1, Appendix C.1"),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
-    expectations=(_ERROR,),
+    expectations=(
+        noble.expected(
+            "error",
+            r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$",
+            "end",
+            r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
+        ),
+    ),
     hypotheses=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, noble.RECORDS),
     sides=lambda s: Sides({"error": s.error}, {"sampling": s.varsigma**2 / (s.s * s.R), "noise": s.Sigma**2}),
     checks=battery(
@@ -196,8 +195,7 @@ C1_SHARPENED: Statement = replace(
 )
 
 
-_SLOPE = noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2")
-_GAP = noble.expected("gap", "excess of $F$", latex=r"\mathbb{E}(F(x) - F^*)")
+# Lemma C.2: the gradient of F by its excess. Convexity, which the paper asks for, is not needed.
 
 
 def gradient_by_excess(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -215,13 +213,12 @@ def gradient_by_excess(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """F_i(x) = a_i x^2/2 - b_i x: equality where all a_i = nu; some a_i may be negative as long as F has a minimum."""
-    for curvatures, offsets in instance["users"]:
-        a, b = ([Fraction(str(v)) for v in values] for values in (curvatures, offsets))
-        nu, mean, star = max(abs(v) for v in a), sum(a, Fraction(0)) / len(a), sum(b, Fraction(0)) / sum(a, Fraction(0))
-        for x in (Fraction(str(v)) for v in instance["x"]):
-            at = {"curvatures": tuple(a), "offsets": tuple(b), "x": x}
+    for users in instance["users"]:
+        a, b = ([Fraction(v) for v in values] for values in users)
+        nu, mean, star = max(abs(v) for v in a), average(a), average(b) / average(a)
+        for x in map(Fraction, instance["x"]):
             symbols = {"nu": nu, "slope": mean**2 * (x - star) ** 2, "gap": mean / 2 * (x - star) ** 2}
-            yield Values(symbols, at)
+            yield Values(symbols, {"curvatures": tuple(a), "offsets": tuple(b), "x": x})
 
 
 def along_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -233,13 +230,11 @@ def along_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.simulation.observables import Reach
 
     problem = experiments.problem_of(instance)
-    nu = problem.constants.L_max
-    values = {"nu": nu * instance.get("claimed", 1.0)}
+    nu, start, reach = problem.constants.L_max, 3.0 * np.ones(problem.d), Reach.anywhere(problem)
     run = Scaffold(eta_l=0.5 / nu, eta_g=1.0, K=2)
     algorithm = Simulation(run, Cohort("fixed", 2), NoisyGradient(instance["noise"]))
-    return Experiment(
-        problem, algorithm, 20, 3.0 * np.ones(problem.d), values, replicates=512, reach=Reach.anywhere(problem)
-    )
+    values = {"nu": nu * instance.get("claimed", 1.0)}
+    return Experiment(problem, algorithm, 20, start, values, replicates=512, reach=reach)
 
 
 @algebra("from the descent of smooth functions")
@@ -253,16 +248,11 @@ def descent(s: Formula) -> Proof:
     return right, g**2, "the right side at the least gap that smoothness allows against ||grad F||^2"
 
 
-_CONVEX_USERS = [
-    [["1", "1"], ["1", "-3"]],
-    [["2", "0"], ["1", "1"]],
-    [["1/7"], ["5"]],
-    [["1", "1", "0"], ["9", "0", "-2"]],
-]
-_OTHER_USERS = [[["2", "-1"], ["1", "1"]], [["1", "1", "-1"], ["0", "5", "2"]]]
+_CONVEX = [[["1", "1"], ["1", "-3"]], [["2", "0"], ["1", "1"]], [["1/7"], ["5"]], [["1", "1", "0"], ["9", "0", "-2"]]]
+_OTHER = [[["2", "-1"], ["1", "1"]], [["1", "1", "-1"], ["0", "5", "2"]]]
 _POINTS = ["-2", "0", "1/3", "100"]
 _HUBER: Instance = {"problem": problem("huber", clients=4, dimension=3, seed=2), "noise": 0.5}
-_APART = problem("quadratic", clients=4, dimension=3, heterogeneity=5.0, seed=1)
+_APART = {"problem": problem("quadratic", clients=4, dimension=3, heterogeneity=5.0, seed=1), "noise": 3.0}
 
 
 def _gradients(kind: str) -> tuple[Check, ...]:
@@ -276,14 +266,17 @@ C2: Statement = Statement(
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.2, Appendix C.1"),
     symbols=noble.symbols("nu"),
-    expectations=(_SLOPE, _GAP),
+    expectations=(
+        noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2"),
+        noble.expected("gap", "excess of $F$", latex=r"\mathbb{E}(F(x) - F^*)"),
+    ),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=lambda s: Sides({"slope": s.slope}, {"gap": 2 * s.nu * s.gap}),
     checks=battery(
         descent,
         _gradients("convex"),
-        Check("exact", "quadratics", quadratics, {"users": _CONVEX_USERS, "x": _POINTS}),
-        Check("monte-carlo", "heterogeneous quadratics", along_iterates, {"problem": _APART, "noise": 3.0}),
+        Check("exact", "quadratics", quadratics, {"users": _CONVEX, "x": _POINTS}),
+        Check("monte-carlo", "heterogeneous quadratics", along_iterates, _APART),
         Check("monte-carlo", "Huber", along_iterates, _HUBER),
         Check(
             "monte-carlo", "just outside nu-smooth F_i", along_iterates, {**_HUBER, "claimed": 0.99}, "not-applicable"
@@ -299,7 +292,7 @@ C2_SHARPENED: Statement = replace(
     checks=battery(
         descent,
         _gradients("non-convex"),
-        Check("exact", "quadratics, some of them concave", quadratics, {"users": _OTHER_USERS, "x": _POINTS}),
+        Check("exact", "quadratics, some of them concave", quadratics, {"users": _OTHER, "x": _POINTS}),
     ),
     expectations=(),
     symbols=(
@@ -310,21 +303,9 @@ C2_SHARPENED: Statement = replace(
 )
 
 
-_SUM = noble.expected(
-    "sum_squared",
-    r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, \tilde H(y^{K-1})$",
-    "end",
-    r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
-)
-_MEANS = noble.expected(
-    "means_squared",
-    r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
-    "end",
-    r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
-)
+# Lemma C.3: the second moment of a sum, by its means and variances (Karimireddy et al. 2020b, Lemma 4).
+
 _PART1 = "part 1 of the lemma, whose right side has n^2 sigma_A^2; the display is part 2, which has its own checks"
-_COUNT = Symbol("n", "number of random vectors", (0, 0), "integer", "n")
-_DEVIATION = Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A")
 
 
 def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> Iterator[Case]:
@@ -335,18 +316,18 @@ def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> It
     draw = random.Random(int(instance["seed"]))
     for n, outcomes in product(instance["n"], instance["outcomes"]):
         means = [draw.randint(-3, 3) for _ in range(n)]
-        same = [[Fraction(1 if w % 2 else -1)] * n for w in range(2)]
         drawn = [[Fraction(draw.randint(-9, 9)) for _ in range(n)] for _ in range(outcomes)]
-        centre = [sum(column) / outcomes for column in zip(*drawn)]
-        for name, table in (("equal", same), ("drawn", [[v - c for v, c in zip(row, centre)] for row in drawn])):
-            left = sum((sum(means) + sum(row)) ** 2 for row in table) / len(table)
-            variance = max(sum(row[i] ** 2 for row in table) / len(table) for i in range(n))
+        centred = [[v - c for v, c in zip(row, map(average, zip(*drawn)))] for row in drawn]
+        for name, table in (("equal", [[Fraction(-1)] * n, [Fraction(1)] * n]), ("drawn", centred)):
+            left = average([(sum(means) + sum(row)) ** 2 for row in table])
+            variance = max(average([v**2 for v in column]) for column in zip(*table))
             values = {"n": n, "outcomes": len(table), "vectors": name}
             yield Case(values, Fraction(left), sum(means) ** 2 + n**power * variance)
 
 
-def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[tuple[Fraction, Fraction]], Fraction]]:
-    """(n, family), then of every outcome (sum A, sum a), and sigma_A^2: steps +-scale, conditional means by history.
+def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[tuple[Fraction, Fraction]]]]:
+    """(n, family), then of every outcome (sum A, sum a): steps +-1, so that sigma_A = 1, and conditional means by
+    history.
 
     ``against``: each a_i undoes what the errors did before; ``with``: each repeats it; ``drawn``: at random.
     """
@@ -355,8 +336,7 @@ def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[t
         chosen: dict[tuple[int, ...], int] = {}
         ends = []
         for signs in product((1, -1), repeat=n):
-            A = a = Fraction(0)
-            noise = Fraction(0)
+            A = a = noise = Fraction(0)
             for i in range(n):
                 if family == "drawn":
                     mean = Fraction(chosen.setdefault(signs[:i], draw.randint(-4, 4)))
@@ -364,38 +344,28 @@ def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[t
                     mean = {"none": Fraction(2), "against": -noise, "with": noise / max(i, 1)}[family]
                 A, a, noise = A + mean + signs[i], a + mean, noise + signs[i]
             ends.append((A, a))
-        yield {"n": n, "means": family}, ends, Fraction(1)
+        yield {"n": n, "means": family}, ends
 
 
 def part2(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Second moments of the sums over all outcomes of fair signs."""
-    for at, ends, variance in _trees(instance):
-        left = sum((A**2 for A, _a in ends), Fraction(0)) / len(ends)
-        means = sum((a**2 for _A, a in ends), Fraction(0)) / len(ends)
-        yield Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": root(variance)}, at)
+    for at, ends in _trees(instance):
+        left, means = (average([pair[i] ** 2 for pair in ends]) for i in (0, 1))
+        yield Values({"n": at["n"], "sum_squared": left, "means_squared": means, "sigma_A": 1}, at)
 
 
 def martingale(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Part 2 for all vectors: steps +-xi, a conditional mean and an error of its own at every node of the tree."""
     from PEPit import PEP, Expression, Point
 
-    n = int(instance["n"])
-    problem, variance = PEP(), Expression()
-    nodes: dict[tuple[int, ...], tuple[Any, Any]] = {}
-    for i in range(n):
-        errors = []
-        for signs in product((1, -1), repeat=i):
-            nodes[signs] = (Point(), Point())
-            errors.append(nodes[signs][1] ** 2)
-        problem.add_constraint(sum(errors[1:], errors[0]) / len(errors) <= variance)
-    left = right = 0.0 * variance
-    for signs in product((1, -1), repeat=n):
-        means = [nodes[signs[:i]][0] for i in range(n)]
-        a = sum(means[1:], means[0])
-        total = a
-        for i in range(n):
-            total = total + signs[i] * nodes[signs[:i]][1]
-        left, right = left + total**2 / 2**n, right + a**2 / 2**n
+    n, problem, variance = int(instance["n"]), PEP(), Expression()
+    *before, ends = (list(product((1, -1), repeat=i)) for i in range(n + 1))
+    nodes = {signs: (Point(), Point()) for one in before for signs in one}
+    for one in before:
+        problem.add_constraint(average([nodes[signs][1] ** 2 for signs in one]) <= variance)
+    means = [n * average([nodes[signs[:i]][0] for i in range(n)]) for signs in ends]
+    errors = [n * average([signs[i] * nodes[signs[:i]][1] for i in range(n)]) for signs in ends]
+    left, right = average([(a + e) ** 2 for a, e in zip(means, errors)]), average([a**2 for a in means])
     values = {"n": n, "sum_squared": left, "means_squared": right, "sigma_A^2": variance}
     return WorstCase(problem, values, f"n = {n} martingale steps")
 
@@ -405,15 +375,14 @@ def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float =
     sigma_A^2."""
     from PEPit import PEP, Expression, Point
 
-    n = int(instance["n"])
-    problem, variance, a = PEP(), Expression(), Point()  # a is the sum of the means
+    n, problem, variance, a = int(instance["n"]), PEP(), Expression(), Point()  # a is the sum of the means
     totals = [a, a, a]
     for _i in range(n):
         one, two = Point(), Point()
         errors = [one, two, -one - two]
-        problem.add_constraint(sum((e**2 for e in errors[1:]), errors[0] ** 2) / 3 <= variance)
+        problem.add_constraint(average([e**2 for e in errors]) <= variance)
         totals = [t + e for t, e in zip(totals, errors)]
-    left = sum((t**2 for t in totals[1:]), totals[0] ** 2) / 3
+    left = average([t**2 for t in totals])
     return Performance(problem, left, a**2 + factor * n**2 * variance, f"part 1, n = {n}, factor {factor:g}")
 
 
@@ -445,8 +414,25 @@ C3: Statement = Statement(
     id="noble2022.lemmaC.3",
     kind="lemma",
     source=Source(noble.PAPER, "Lemma C.3, Appendix C.1"),
-    symbols=(_COUNT, _DEVIATION),
-    expectations=(_SUM, _MEANS),
+    symbols=(
+        Symbol("n", "number of random vectors", (0, 0), "integer", "n"),
+        Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),
+    ),
+    expectations=(
+        noble.expected(
+            "sum_squared",
+            r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, "
+            r"\tilde H(y^{K-1})$",
+            "end",
+            r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
+        ),
+        noble.expected(
+            "means_squared",
+            r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
+            "end",
+            r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
+        ),
+    ),
     sides=lambda s: Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2}),
     checks=battery(
         map(_mean_of_squares, (2, 3, 4)),
