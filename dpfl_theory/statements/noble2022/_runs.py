@@ -76,11 +76,8 @@ def points(
 
 def _axes(clients: int, dimension: int) -> Problem:
     """User i's Huber loss of coordinate i modulo the dimension."""
-    import numpy as np
-
-    return make(
-        "huber-planes", rows=np.eye(dimension)[np.arange(clients) % dimension].tolist(), thresholds=[1.5] * clients
-    )
+    rows = [[float(j == i % dimension) for j in range(dimension)] for i in range(clients)]
+    return make("huber-planes", rows=rows, thresholds=[1.5] * clients)
 
 
 FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axes}

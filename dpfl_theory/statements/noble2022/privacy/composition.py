@@ -28,7 +28,7 @@ from dpfl_theory.statements.noble2022.privacy._symbols import (
     symbols,
 )
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
-from dpfl_theory.statements.symbolic import all_equal, enclosure
+from dpfl_theory.statements.symbolic import enclosure, proved
 
 # Lemma B.1: strong composition.
 
@@ -285,12 +285,11 @@ def _largest(s: Formula) -> Proof:
     alpha = 1 + 1 / b
     c = sp.exp(of(s.statement, alpha=alpha).rhs - s.rdp)
     best = s.delta * (1 - 1 / alpha) ** (alpha - 1)
-    found = all_equal(
+    return proved(
         (sp.log(c), -b * sp.log(s.delta), "the logarithm of c"),
         (sp.log(c * (1 + b)) / b, -sp.expand_log(sp.log(best)), "the stationary point"),
         ((p - p / (1 + b)).subs(p, best), best / alpha, "p - c p^(alpha/(alpha-1)) at its largest, and p/alpha"),
     )
-    return replace(found, true=found.true or None)
 
 
 LEMMA_B4: Statement = Statement(

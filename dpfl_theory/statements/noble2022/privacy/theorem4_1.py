@@ -6,9 +6,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
-from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, Symbols, battery, claim
+from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, battery, claim
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
@@ -17,13 +18,14 @@ from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
-from dpfl_theory.statements.symbolic import all_equal
+from dpfl_theory.statements.symbolic import proved
 
 Points = Iterator[PrivacyPoint]
 _PART = (
     "It decides the form 'without approximation', whose epsilon is not a relation between symbols; the sides are the "
     "order of sigma_g, which the other checks refute."
 )
+_DERIVED = "It decides a step of B.4's derivation of the order; the other checks refute the rest."
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
 _TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
 _TABLE = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
@@ -43,7 +45,7 @@ def _at(name: str, build: Any, points: list[Any], expected: str = "violated", pa
 
 def _claimed(instance: Mapping[str, Any], low: float, high: float) -> Points:
     """The same limits compared with the three steps and with the paragraph Implementation."""
-    yield PrivacyPoint({**instance, "formula": "Steps 1 to 3"}, formulas.three_steps(instance), low, high)
+    yield PrivacyPoint({**instance, "formula": "Steps 1 to 3"}, formulas.three_steps(instance).epsilon, low, high)
     yield PrivacyPoint({**instance, "formula": "Implementation"}, formulas.implementation(instance), low, high)
 
 
@@ -90,8 +92,7 @@ def _solved(s: Formula) -> Proof:
 
 
 @algebra(
-    "the minimum over alpha",
-    part="It decides a step of B.4's derivation of the order; the other checks refute the rest.",
+    "the minimum over alpha", "It decides a step of B.4's derivation of the order; the other checks refute the rest."
 )
 def _minimum(_: Formula) -> Proof:
     """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
@@ -100,10 +101,7 @@ def _minimum(_: Formula) -> Proof:
     return a * (t + 2) + b / t - sp.expand(square), 2 * sp.sqrt(a * b) + 2 * a, "the objective less a square"
 
 
-def _guarantee(instance: Mapping[str, Any]) -> tuple[Any, Any]:
-    return instance["epsilon"], instance["delta"]
-
-
+_guarantee = itemgetter("epsilon", "delta")
 _ORDER = formulas.at_order(_guarantee, "third-party")
 _MANY_USERS = [
     {"M": M, "l": 1 / M, "K": 1, "T": 2 * M * M, "R": 10_000, "s": 0.1, "epsilon": 0.5, "delta": 1e-6}
@@ -185,12 +183,6 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> Points:
             yield PrivacyPoint({**at, "algorithm": name}, claimed, *formulas.certified(name, at))
 
 
-def _repaired_sides(s: Symbols) -> Sides:
-    beyond, rate = s.alpha - 1, s.l
-    rounds = s.T * sp.log(1 - rate + rate * sp.exp(beyond * s.K * s.rdp_step)) / beyond
-    return Sides({"epsilon": s.epsilon}, {"rounds": rounds, "conversion": sp.log(1 / s.delta) / beyond})
-
-
 @algebra("sampling of users that are seen")
 def _sampled_moment(s: Formula) -> Proof:
     """A round in which it is seen who takes part: the moment of order alpha of the likelihood ratio is 1 - l + l e^c, c
@@ -205,7 +197,7 @@ def _sampled_moment(s: Formula) -> Proof:
     ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, one, one), (l, p, q), (l, 1 - p, 1 - q)))
     own = q * (p / q) ** 2 + (1 - q) * ((1 - p) / (1 - q)) ** 2  # e^c at alpha = 2
     at_two = terms["rounds"].subs({s.alpha: 2, s.T: 1, K: 1}).subs(budget, sp.log(own))
-    found = all_equal(
+    return proved(
         (sp.exp(at_two), ratio, "one round of two answers at alpha = 2"),
         (sp.expand_log(terms["rounds"].subs(l, 1)), s.T * K * budget, "every user in every round"),
         (
@@ -215,7 +207,6 @@ def _sampled_moment(s: Formula) -> Proof:
         ),
         (terms["conversion"] * beyond, sp.log(1 / s.delta), "Lemma B.4, times alpha - 1"),
     )
-    return replace(found, true=found.true or None)
 
 
 THIRD_PARTY_REPAIRED: Statement = Statement(
@@ -225,7 +216,13 @@ THIRD_PARTY_REPAIRED: Statement = Statement(
     symbols=symbols("epsilon", "T", "l", "alpha", "K", "rdp_step", "delta", "M", "R", "s", "sigma_g"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=_repaired_sides,
+    sides=lambda s: Sides(
+        {"epsilon": s.epsilon},
+        {
+            "rounds": s.T * sp.log(1 - s.l + s.l * sp.exp((s.alpha - 1) * s.K * s.rdp_step)) / (s.alpha - 1),
+            "conversion": sp.log(1 / s.delta) / (s.alpha - 1),
+        },
+    ),
     checks=battery(
         _sampled_moment,
         _at(
@@ -295,12 +292,16 @@ def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
 
 
 def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
-    """The statement's right side at the order and the share x that B.4's three steps choose."""
-    alpha, share = formulas.best_three_steps(point, "server")
-    budget = formulas.step_budget(alpha, point)
-    each = point["K"] * budget + math.log(point["T"] / (share * point["delta"])) / (alpha - 1)
-    known = {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}
-    return float(evaluate_side(statement, "rhs", known))
+    """The statement's right side at the order and the share x that B.4's three steps choose; eps'' of a local step."""
+    from dpfl_theory.privacy.noble2022 import eq8
+
+    best, delta = formulas.three_steps(point, "server"), point["delta"]
+    if best.order is None or best.x is None:
+        raise ValueError(f"the three steps overflow at {dict(point)}")
+    alpha, share = float(best.order), float(best.x)
+    budget = float(eq8(alpha, point["s"], float(point["sigma_g"]) ** 2))
+    each = point["K"] * budget + math.log(point["T"] / (share * delta)) / (alpha - 1)
+    return float(evaluate_side(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": delta}))
 
 
 _POINTS = [
@@ -333,7 +334,7 @@ SERVER: Statement = replace(
         formulas.both_sides(_promised_at, "server"),
         _at(
             "without approximation",
-            _three_steps(lambda _, point: formulas.three_steps(point, "server")),
+            _three_steps(lambda _, point: formulas.three_steps(point, "server").epsilon),
             _POINTS,
             "holds",
             _PART,
@@ -350,29 +351,17 @@ SERVER: Statement = replace(
 )
 
 
-def _server_sides(s: Symbols) -> Sides:
-    each, rounds = s.epsilon_a, s.T
-    return Sides(
-        {"epsilon": s.epsilon_s},
-        {
-            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s.x) * s.delta))),
-            "drift": rounds * each * (sp.exp(each) - 1),
-        },
-    )
-
-
 @algebra("the shares of delta, and small eps_a")
 def _strong_composition(s: Formula) -> Proof:
     """eps_a is Lemma B.4 at delta' = x delta/T, and T delta' + (1 - x) delta = delta; eps_a (e^eps_a - 1) is eps_a^2 to
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
     terms = sides_of(s.statement).rhs
     own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
-    found = all_equal(
+    return proved(
         (s.T * own + rest, s.delta, "T delta' + delta''"),
         (sp.exp(-((terms["fluctuation"] / s.epsilon_a) ** 2) / (2 * s.T)), rest, "delta'' of the fluctuation"),
         (sp.limit(terms["drift"] / s.epsilon_a**2, s.epsilon_a, 0), s.T, "the drift over eps_a^2, and T"),
     )
-    return replace(found, true=found.true or None)
 
 
 SERVER_REPAIRED: Statement = Statement(
@@ -382,7 +371,13 @@ SERVER_REPAIRED: Statement = Statement(
     symbols=symbols("epsilon_s", "T", "delta", "epsilon_a", "x", "M", "R", "l", "s", "K", "sigma_g"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=_server_sides,
+    sides=lambda s: Sides(
+        {"epsilon": s.epsilon_s},
+        {
+            "fluctuation": s.epsilon_a * sp.sqrt(2 * s.T * sp.log(1 / ((1 - s.x) * s.delta))),
+            "drift": s.T * s.epsilon_a * (sp.exp(s.epsilon_a) - 1),
+        },
+    ),
     checks=battery(
         _strong_composition,
         _at("certified limits", _three_steps(_at_best), _POINTS, "holds"),

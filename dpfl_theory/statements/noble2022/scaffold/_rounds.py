@@ -255,9 +255,9 @@ def draws_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     world, K, size = records_of(instance), int(instance["K"]), int(instance["size"])
     given = {name: Fraction(instance[name]) for name in ("start", "eta_g", "eta~ nu", "alpha") if name in instance}
     M, nu, eta_g, start = world.clients, world.smoothness, given["eta_g"], given["start"]
-    known = {**given, "eta": given["eta~ nu"] / nu, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M}
-    at = {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
-    found = enumerated_rounds(world, K, known["eta"] / (K * eta_g), size, eta_g, start, int(instance["T"]))
+    eta, at = given["eta~ nu"] / nu, {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
+    known = {**given, "eta": eta, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M}
+    found = enumerated_rounds(world, K, eta / (K * eta_g), size, eta_g, start, int(instance["T"]))
     for t, m in enumerate(found, 1):
         yield Values({**vars(m), **known, **world.symbols}, {"t": t, **at})
 

@@ -15,10 +15,11 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.symbolic import proved
 
 Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""

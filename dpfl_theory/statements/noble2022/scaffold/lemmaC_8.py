@@ -18,12 +18,12 @@ from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
-from dpfl_theory.statements.noble2022._step_size import proved, rate, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, proved
 
 
 def _explicit_sides(s: Symbols, constants: lemma.Constants) -> Sides:

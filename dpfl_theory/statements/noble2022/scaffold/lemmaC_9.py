@@ -31,11 +31,12 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
 from dpfl_theory.statements.relations import Formula, Proof, algebra
+from dpfl_theory.statements.symbolic import proved
 
 
 def _printed(s: Symbols) -> Sides:
