@@ -109,6 +109,14 @@ _MANY_USERS = [
 ]
 _MANY_STEPS = {"M": 1000, "R": 10_000, "l": 0.5, "s": 0.003, "K": 1000, "sigma_g": 0.2, "T": 1, "delta": 1e-6}
 _FEW_STEPS = {"M": 200, "R": 2000, "l": 0.5, "s": 0.5, "K": 6, "sigma_g": 1.0, "T": 1, "delta": 1e-6}
+_ENLARGED = [{**_MANY_USERS[1], "R": 10**18, "enlarged": 1e12}]
+_SEEN = [_ONE_USER, {**_ONE_USER, "T": 10}, {**_ONE_USER, "M": 100, "l": 0.01}]
+_AMPLIFIED = [[_TWO_STEPS, 50.0], [{**_TWO_STEPS, "M": 100}, 70.0]]
+"""With user 0's gain."""
+_OF_ORDERS = [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2], [_MANY_STEPS, None, 2]]
+"""With user 0's gain and the order."""
+_ONE_MESSAGE = ("noble2022.lemmaB.4", "noble2022.lemmaB.5")
+_PRIVACY = ("noble2022.lemmaB.1", "noble2022.lemmaB.2", *_ONE_MESSAGE, "noble2022.lemmaB.6", "noble2022.lemmaB.7")
 
 THIRD_PARTY: Statement = Statement(
     id="noble2022.theorem4.1.third-party",
@@ -126,43 +134,15 @@ THIRD_PARTY: Statement = Statement(
         _at("the order with the constant 1", _ORDER, [*formulas.ONE_ROUND, _small_noise(2048)]),
         formulas.both_sides(_guarantee, "third-party"),
         _at("the order at fixed s and delta, more and more users", _ORDER, _MANY_USERS),
-        _at(
-            "the order at fixed s and delta, x^T alone, losses that keep the rounds apart",
-            _ORDER,
-            [{**_MANY_USERS[1], "R": 10**18, "enlarged": 1e12}],
-        ),
-        _at(
-            "who takes part can be seen, K = 1",
-            _participation,
-            [_ONE_USER, {**_ONE_USER, "T": 10}, {**_ONE_USER, "M": 100, "l": 0.01}],
-            part=_PART,
-        ),
-        _at(
-            "a user's second step shows its first, K = 2",
-            _aggregation,
-            [[_TWO_STEPS, 50.0], [{**_TWO_STEPS, "M": 100}, 70.0]],
-            part=_PART,
-        ),
+        _at("the order at fixed s and delta, x^T alone, losses that keep the rounds apart", _ORDER, _ENLARGED),
+        _at("who takes part can be seen, K = 1", _participation, _SEEN, part=_PART),
+        _at("a user's second step shows its first, K = 2", _aggregation, _AMPLIFIED, part=_PART),
         _at("the other users forget their noise, step size 1/nu", _aggregation, [[_MANY_STEPS, None]], part=_PART),
-        _at(
-            "Step 1 as Renyi DP",
-            _first_step,
-            [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2], [_MANY_STEPS, None, 2]],
-            part=_PART,
-        ),
+        _at("Step 1 as Renyi DP", _first_step, _OF_ORDERS, part=_PART),
     ),
     smoke=("Step 1 as Renyi DP",),
     expected="violated",
-    uses=(
-        "noble2022.claim4.1.third-party",
-        "noble2022.lemmaB.1",
-        "noble2022.lemmaB.2",
-        "noble2022.lemmaB.4",
-        "noble2022.lemmaB.5",
-        "noble2022.lemmaB.6",
-        "noble2022.lemmaB.7",
-        "noble2022.eq8",
-    ),
+    uses=("noble2022.claim4.1.third-party", *_PRIVACY, "noble2022.eq8"),
 )
 
 
@@ -209,6 +189,13 @@ def _sampled_moment(s: Formula) -> Proof:
     )
 
 
+_CERTIFIED = [
+    *(_ONE_USER, {**_ONE_USER, "T": 10}, _TWO_STEPS),
+    {**_TABLE, "sigma_g": 10.0, "K": 1, "T": 542},
+    {**_TABLE, "sigma_g": 10.0, "K": 40, "T": 72},
+    {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
+]
+
 THIRD_PARTY_REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.third-party.repaired",
     kind="theorem",
@@ -225,22 +212,10 @@ THIRD_PARTY_REPAIRED: Statement = Statement(
     ),
     checks=battery(
         _sampled_moment,
-        _at(
-            "certified limits",
-            _repaired,
-            [
-                _ONE_USER,
-                {**_ONE_USER, "T": 10},
-                _TWO_STEPS,
-                {**_TABLE, "sigma_g": 10.0, "K": 1, "T": 542},
-                {**_TABLE, "sigma_g": 10.0, "K": 40, "T": 72},
-                {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
-            ],
-            "holds",
-        ),
+        _at("certified limits", _repaired, _CERTIFIED, "holds"),
         edges(_repaired, {"points": [_ONE_USER]}, EDGES),
     ),
-    uses=("noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+    uses=(*_ONE_MESSAGE, "noble2022.lemmaB.7", "noble2022.eq8"),
 )
 
 
@@ -291,6 +266,10 @@ def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
     return build
 
 
+def _unapproximated(_: Statement, point: Mapping[str, Any]) -> float:
+    return float(formulas.three_steps(point, "server").epsilon)
+
+
 def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
     """The statement's right side at the order and the share x that B.4's three steps choose; eps'' of a local step."""
     from dpfl_theory.privacy.noble2022 import eq8
@@ -312,6 +291,8 @@ _POINTS = [
     {"M": 10, "R": 4000, "l": 0.9, "s": 0.01, "K": 1, "sigma_g": 50.0, "T": 1, "delta": 1e-5},
 ]
 
+_QUIET, _LADDER = [*formulas.ONE_ROUND, _small_noise(4096)], {**formulas.LADDER, "needed": [4, 16]}
+
 SERVER: Statement = replace(
     THIRD_PARTY,
     id="noble2022.theorem4.1.server",
@@ -319,35 +300,13 @@ SERVER: Statement = replace(
     checks=battery(
         _solved_for_server,
         _budget_of_delta,
-        Check(
-            "privacy",
-            "no constants",
-            formulas.no_constants(_promised_at, "server"),
-            {**formulas.LADDER, "needed": [4, 16]},
-            "violated",
-        ),
-        _at(
-            "the order with the constant 1",
-            formulas.at_order(_promised_at, "server"),
-            [*formulas.ONE_ROUND, _small_noise(4096)],
-        ),
+        Check("privacy", "no constants", formulas.no_constants(_promised_at, "server"), _LADDER, "violated"),
+        _at("the order with the constant 1", formulas.at_order(_promised_at, "server"), _QUIET),
         formulas.both_sides(_promised_at, "server"),
-        _at(
-            "without approximation",
-            _three_steps(lambda _, point: formulas.three_steps(point, "server").epsilon),
-            _POINTS,
-            "holds",
-            _PART,
-        ),
+        _at("without approximation", _three_steps(_unapproximated), _POINTS, "holds", _PART),
     ),
     smoke=(),
-    uses=(
-        "noble2022.claim4.1.server",
-        "noble2022.lemmaB.1",
-        "noble2022.lemmaB.4",
-        "noble2022.lemmaB.5",
-        "noble2022.eq8",
-    ),
+    uses=("noble2022.claim4.1.server", "noble2022.lemmaB.1", *_ONE_MESSAGE, "noble2022.eq8"),
 )
 
 
@@ -383,7 +342,7 @@ SERVER_REPAIRED: Statement = Statement(
         _at("certified limits", _three_steps(_at_best), _POINTS, "holds"),
         edges(_three_steps(_at_best), {"points": _POINTS[:1]}, EDGES),
     ),
-    uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+    uses=("noble2022.lemmaB.1", *_ONE_MESSAGE, "noble2022.lemmaB.7", "noble2022.eq8"),
 )
 
 STATEMENTS = (THIRD_PARTY, THIRD_PARTY_REPAIRED, SERVER, SERVER_REPAIRED)

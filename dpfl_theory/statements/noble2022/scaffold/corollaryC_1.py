@@ -316,15 +316,6 @@ def _records(users: list[Any], part: str, K: int, step: str, drawn: int = 1, noi
     return {"users": users, "part": part, "K": K, "eta_l nu": step, **rest}
 
 
-def _enumerations(part: str, what: str) -> tuple[Check, ...]:
-    found = {
-        "two Huber users": _records(_HUBER, part, 2, "2"),
-        "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
-        "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
-    }
-    return checks("exact", over_records, {f"{what}, every outcome, {name}": i for name, i in found.items()})
-
-
 def _everywhere(build: Callable[..., Iterator[Values]], name: str, instance: Mapping[str, Any]) -> Check:
     """Both sides of the statement whether the hypotheses of its second and third display are met or not."""
 
@@ -340,31 +331,32 @@ def _worst(kind: str, K: int, step: str, expected: str = "holds") -> Check:
     return Check("worst-case", f"{kind}, K = {K}, eta_l nu = {step}", control_variate, instance, expected)
 
 
-_HOLDS = (
-    first_display,
-    Check("exact", "first display, convex", on_quadratics, {"part": "first", **_GRID}),
-    _everywhere(on_quadratics, "some users concave, long steps", {"part": "first", **_BENT}),
-    *_enumerations("first", "first display"),
-    _everywhere(over_records, "every outcome, two users that are not convex", _records(_WAVES, "first", 2, "1")),
-    _everywhere(over_records, "every outcome, two Huber users, long steps", _records(_HUBER, "first", 2, "5")),
-    *checks(
-        "worst-case",
-        errors_of_steps,
-        {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)},
-    ),
-    other_displays,
-    *checks(
-        "worst-case",
-        gradient_step,
-        {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")},
-        part=_STEP,
-    ),
-    Check("exact", "second display, convex, eta_l nu <= 2", on_quadratics, {"part": "second", **_GRID}),
-    Check("exact", "third display given the cohort, convex, eta_l nu <= 2", on_quadratics, {"part": "third", **_GRID}),
-    *_enumerations("second", "second display"),
-    *_enumerations("third", "third display given the cohort"),
-    *(_worst("convex", K, step) for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1"))),
-)
+def _held(_: Statement) -> Iterator[Check]:
+    """What holds of the three displays in both forms; eta_l nu <= 2 in the second and the third."""
+    yield from (first_display, other_displays)
+    for part, what, convex in (
+        ("first", "first display", "convex"),
+        ("second", "second display", "convex, eta_l nu <= 2"),
+        ("third", "third display given the cohort", "convex, eta_l nu <= 2"),
+    ):
+        yield Check("exact", f"{what}, {convex}", on_quadratics, {"part": part, **_GRID})
+        found = {
+            "two Huber users": _records(_HUBER, part, 2, "2"),
+            "two Huber users, equal variance": _records(_EVEN, part, 2, "1", noise="1/100"),
+            "one Huber user, 3 steps, 2 of 3 records": _records(_SINGLE, part, 3, "1/24", 2, "0"),
+        }
+        yield from checks("exact", over_records, {f"{what}, every outcome, {name}": i for name, i in found.items()})
+    waves, far = _records(_WAVES, "first", 2, "1"), _records(_HUBER, "first", 2, "5")
+    yield _everywhere(on_quadratics, "some users concave, long steps", {"part": "first", **_BENT})
+    yield _everywhere(over_records, "every outcome, two users that are not convex", waves)
+    yield _everywhere(over_records, "every outcome, two Huber users, long steps", far)
+    errors = {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)}
+    yield from checks("worst-case", errors_of_steps, errors)
+    steps = {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")}
+    yield from checks("worst-case", gradient_step, steps, part=_STEP)
+    yield from (_worst("convex", K, step) for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1")))
+
+
 _BEYOND = {"part": "second", **_GRID, "eta_l nu": ["101/50"]}
 _LONGEST = one_round(lambda values: 2.0, "second display")
 """eta~ nu = 2, so that eta_l nu = 2/(K eta_g) or less."""
@@ -381,7 +373,7 @@ COROLLARY: Statement = Statement(
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
     sides=lambda s: Sides({"spread": s.spread}, {"variance": noble.averaged(s)}),
     checks=battery(
-        _HOLDS,
+        _held,
         _LONGEST(without={"just outside nu-smooth F_i": "neither side has nu"}),
         _FAR(violated="alone"),
         past_errors,
@@ -402,7 +394,7 @@ REPAIRED: Statement = replace(
     symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
     hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis(lambda s: s.eta_l <= 2 / s.nu)),
     checks=battery(
-        _HOLDS,
+        _held,
         Check("exact", "just outside eta_l <= 2/nu", on_quadratics, _BEYOND, "not-applicable"),
         _LONGEST("quadratic"),
     ),
