@@ -192,9 +192,7 @@ def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | 
 
 
 HYPOTHESES = (
-    SAMPLING,
-    NOISE,
-    DELTA,
+    *(SAMPLING, NOISE, DELTA),
     Hypothesis(
         lambda s: (
             s.s <= 1 / s.u,

@@ -6,10 +6,11 @@ the largest change 2C/(sR) that one record makes in one local step.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Hypothesis, Symbol
+from dpfl_theory.core import Check, Hypothesis, Symbol
 from dpfl_theory.statements import prescribed_noise
 from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -63,6 +64,11 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
 
 edges = partial(edges_of, "privacy")
 """The checks just inside and just outside of hypotheses."""
+
+
+def both_sides(build: Any, instance: Any, words: str, inside: Any, outside: Any) -> Iterator[Check]:
+    """The checks just inside and just outside of one hypothesis."""
+    return edges(build, instance, {words: outside}, {words: inside})
 
 
 def numbers(**texts: str) -> dict[str, list[str]]:

@@ -10,18 +10,19 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, PrivacyPoint, Sides, Source, Statement, Symbols, battery, claim, whole
+from dpfl_theory.core import Check, Hypothesis, PrivacyPoint, Sides, Source, Statement, battery, claim, whole
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
 from dpfl_theory.statements.noble2022.privacy._divergences import around, gaussian_moment
 from dpfl_theory.statements.noble2022.privacy._symbols import (
     DELTA,
     NOISE,
     ORDER,
     PAPER,
-    SYMBOLS,
+    both_sides,
     edges,
     numbers,
     stated,
@@ -86,54 +87,32 @@ def _mean_loss(s: Formula) -> Proof:
     return mean * (sp.exp(e) + 1), drift, "e^epsilon + 1 times the mean loss, and the drift"
 
 
-def _strong_sides(s: Symbols) -> Sides:
-    e, count = s.epsilon, s.T
-    return Sides(
-        {"budget": s.epsilon_bar},
-        {"fluctuation": e * sp.sqrt(2 * count * sp.log(1 / s.delta_prime)), "drift": count * e * (sp.exp(e) - 1)},
-    )
-
+_STRONG = {**numbers(epsilon="0.001 0.01 0.1 0.5 1 3", delta_prime="1e-10 1e-5 1e-2 0.5 1"), "T": [1, 2, 10, 100, 1000]}
+_THREE: dict[str, Any] = {"epsilon": ["3"], "T": [10], "delta": ["0"]}
+_STATED = Hypothesis(
+    lambda s: (s.epsilon > 0, s.delta >= 0, s.delta <= 1, s.T >= 1, whole(s.T), s.delta_prime > 0, s.delta_prime <= 1),
+    r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
+)
 
 LEMMA_B1: Statement = Statement(
     id="noble2022.lemmaB.1",
     kind="lemma",
     source=Source(PAPER, "Lemma B.1, Appendix B.1"),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
-    hypotheses=(
-        Hypothesis(
-            lambda s: (
-                s.epsilon > 0,
-                s.delta >= 0,
-                s.delta <= 1,
-                s.T >= 1,
-                whole(s.T),
-                s.delta_prime > 0,
-                s.delta_prime <= 1,
-            ),
-            r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
-        ),
-    ),
+    hypotheses=(_STATED,),
     relation="==",
-    sides=_strong_sides,
+    sides=lambda s: Sides(
+        {"budget": s.epsilon_bar},
+        {
+            "fluctuation": s.epsilon * sp.sqrt(2 * s.T * sp.log(1 / s.delta_prime)),
+            "drift": s.T * s.epsilon * (sp.exp(s.epsilon) - 1),
+        },
+    ),
     prescription=lambda s: {"delta_bar": s.T * s.delta + s.delta_prime},
     checks=battery(
         _mean_loss,
-        Check(
-            "privacy",
-            "the worst mechanisms",
-            _strong,
-            {
-                **numbers(epsilon="0.001 0.01 0.1 0.5 1 3", delta_prime="1e-10 1e-5 1e-2 0.5 1"),
-                **numbers(delta="0 1e-10 1e-5 0.01"),
-                "T": [1, 2, 10, 100, 1000],
-            },
-        ),
-        edges(
-            _strong,
-            {"epsilon": ["3"], "T": [10], "delta": ["0"]},
-            outside={"delta' <= 1": numbers(delta_prime="1.01")},
-            inside={"delta' <= 1": numbers(delta_prime="0.99")},
-        ),
+        Check("privacy", "the worst mechanisms", _strong, {**_STRONG, **numbers(delta="0 1e-10 1e-5 0.01")}),
+        both_sides(_strong, _THREE, "delta' <= 1", numbers(delta_prime="0.99"), numbers(delta_prime="1.01")),
     ),
 )
 
@@ -196,6 +175,12 @@ def _difference(s: Formula) -> Proof:
     return left, s.q * (m1 - a * ((1 - b) * m0 + b * m2)), "M(D) - e^eps' M(D')"
 
 
+_PAIR: dict[str, Any] = {"sizes": [[2, 1]], "delta": ["1/100"]}
+_SAMPLES = {
+    "sizes": [[2, 1], [3, 2], [4, 2], [5, 2], [6, 3], [6, 6], [8, 1]],
+    **numbers(delta="0 1/100 1/2") | {"exp(epsilon)": ["1", "11/10", "3", "20"]},
+}
+
 LEMMA_B2: Statement = Statement(
     id="noble2022.lemmaB.2",
     kind="lemma",
@@ -212,22 +197,8 @@ LEMMA_B2: Statement = Statement(
     prescription=lambda s: {"delta_q": s.q * s.delta},
     checks=battery(
         _difference,
-        Check(
-            "privacy",
-            "randomised response on a sample, exactly",
-            _amplified,
-            {
-                "sizes": [[2, 1], [3, 2], [4, 2], [5, 2], [6, 3], [6, 6], [8, 1]],
-                "exp(epsilon)": ["1", "11/10", "3", "20"],
-                "delta": ["0", "1/100", "1/2"],
-            },
-        ),
-        edges(
-            _amplified,
-            {"sizes": [[2, 1]], "delta": ["1/100"]},
-            outside={"epsilon >= 0": {"exp(epsilon)": ["0.99"]}},
-            inside={"epsilon >= 0": {"exp(epsilon)": ["1.01"]}},
-        ),
+        Check("privacy", "randomised response on a sample, exactly", _amplified, _SAMPLES),
+        both_sides(_amplified, _PAIR, "epsilon >= 0", {"exp(epsilon)": ["1.01"]}, {"exp(epsilon)": ["0.99"]}),
     ),
     smoke=("randomised response on a sample, exactly",),
 )
@@ -292,13 +263,16 @@ def _largest(s: Formula) -> Proof:
     )
 
 
+_BUDGETS = numbers(alpha="1.01 1.5 2 8 64", budget="0.01 0.5 3", delta="0.9 0.5 0.01 1e-5 1e-10")
+_BUDGET = numbers(alpha="2", budget="0.5", delta="0.01")
+
 LEMMA_B4: Statement = Statement(
     id="noble2022.lemmaB.4",
     kind="lemma",
     source=Source(PAPER, "Lemma B.4, Appendix B.2"),
     symbols=(
         *symbols("epsilon"),
-        replace(SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$"),
+        replace(privacy.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$"),
         *symbols("delta", "alpha"),
     ),
     hypotheses=(ORDER, DELTA),
@@ -308,18 +282,9 @@ LEMMA_B4: Statement = Statement(
     ),
     checks=battery(
         _largest,
-        Check(
-            "privacy",
-            "the worst mechanisms",
-            _converted,
-            numbers(alpha="1.01 1.5 2 8 64", budget="0.01 0.5 3", delta="0.9 0.5 0.01 1e-5 1e-10"),
-        ),
-        edges(
-            _converted,
-            numbers(alpha="2", budget="0.5", delta="0.01"),
-            outside={"alpha > 1": numbers(alpha="0.99"), "delta < 1": numbers(delta="1")},
-            inside={"alpha > 1": numbers(alpha="1.0001"), "delta < 1": numbers(delta="0.99")},
-        ),
+        Check("privacy", "the worst mechanisms", _converted, _BUDGETS),
+        both_sides(_converted, _BUDGET, "alpha > 1", numbers(alpha="1.0001"), numbers(alpha="0.99")),
+        both_sides(_converted, _BUDGET, "delta < 1", numbers(delta="0.99"), numbers(delta="1")),
     ),
 )
 
@@ -434,6 +399,8 @@ _ATTAINED = claim(*_QUADRATURE, "==", 1e-11)(_gaussian)
 
 _GRID = numbers(sigma_g="0.5 1 7", alpha="1.1 2 3.5 20")
 
+_ONE = {**numbers(sigma_g="1", alpha="2"), "distance": "1"}
+
 LEMMA_B6: Statement = Statement(
     id="noble2022.lemmaB.6",
     kind="lemma",
@@ -445,12 +412,8 @@ LEMMA_B6: Statement = Statement(
         _square,
         Check("privacy", "attained at distance 1", _ATTAINED, {**_GRID, "distance": "1"}),
         Check("privacy", "nearer answers", claim(*_QUADRATURE)(_gaussian), {**_GRID, "distance": "0.3"}),
-        edges(
-            _ATTAINED,
-            {**numbers(sigma_g="1", alpha="2"), "distance": "1"},
-            outside={"alpha > 1": numbers(alpha="0.99"), "sigma_g > 0": stated(sigma_g="0")},
-            inside={"alpha > 1": numbers(alpha="1.01")},
-        ),
+        both_sides(_ATTAINED, _ONE, "alpha > 1", numbers(alpha="1.01"), numbers(alpha="0.99")),
+        edges(_ATTAINED, _ONE, {"sigma_g > 0": stated(sigma_g="0")}),
     ),
 )
 

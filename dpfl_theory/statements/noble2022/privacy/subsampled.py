@@ -135,9 +135,9 @@ def _without_noise_limit(s: Formula) -> Proof:
 
 
 def _lemma_sides(s: Symbols) -> Sides:
-    a, z = s.alpha, s.sigma_g
-    second = a * (a - 1) * s.q**2 * sp.Min(2 * (sp.exp(1 / z**2) - 1), sp.exp(1 / z**2))
-    return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (a - 1)})
+    x = sp.exp(1 / s.sigma_g**2)
+    second = s.alpha * (s.alpha - 1) * s.q**2 * sp.Min(2 * (x - 1), x)
+    return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (s.alpha - 1)})
 
 
 def _interpolation_sides(s: Symbols) -> Sides:
@@ -159,25 +159,21 @@ def _edges(build: Any, order: float, text: str, beyond: float) -> Iterator[Check
     return edges(build, one, outside, inside={text: {}, "q < 1": {"q": [0.99]}})
 
 
+_WHOLE_ORDER = Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), r"$\alpha$ is a whole number of at least 2")
+_RATES = {"q": [0.01, 0.2, 0.9]}
+_WHOLE = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128]}
+_BROKEN = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5]}
+
 LEMMA_B7: Statement = Statement(
     id="noble2022.lemmaB.7",
     kind="lemma",
     source=Source(PAPER, "Lemma B.7, Appendix B.2"),
     symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
-    hypotheses=(
-        Hypothesis(lambda s: (s.alpha >= 2, whole(s.alpha)), r"$\alpha$ is a whole number of at least 2"),
-        RATE,
-        NOISE,
-    ),
+    hypotheses=(_WHOLE_ORDER, RATE, NOISE),
     sides=_lemma_sides,
     checks=battery(
         _without_noise_limit,
-        Check(
-            "privacy",
-            "certified limits of the true divergence",
-            _bounded(whole=True),
-            {"sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128], "q": [0.01, 0.2, 0.9]},
-        ),
+        Check("privacy", "certified limits of the true divergence", _bounded(whole=True), _WHOLE),
         _edges(_bounded(whole=True), 2, "a whole alpha of at least 2", 1.99),
     ),
     smoke=("certified limits of the true divergence",),
@@ -193,12 +189,7 @@ EQ8: Statement = Statement(
     sides=_interpolation_sides,
     checks=battery(
         _integers,
-        Check(
-            "privacy",
-            "certified limits of the true divergence",
-            _bounded(whole=False),
-            {"sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5], "q": [0.01, 0.2, 0.9]},
-        ),
+        Check("privacy", "certified limits of the true divergence", _bounded(whole=False), _BROKEN),
         _edges(_bounded(whole=False), 1.01, "alpha > 1", 0.99),
     ),
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.7", "noble2022.eq7"),
