@@ -45,7 +45,7 @@ _LONG = (
     row("long one", "one of eight users", run_of(points_of(8, spread=0.5), 1, 2, 1000, 0.002, eta_g=1.0)),
     row("long short half", "three dimensions",
         run_of(problem("axes", clients=24, dimension=3), 12, 2, 1000, 0.002, replicates=32)),
-    row("long half", "four users, a step below the limit", run_of(points_of(4), 4, 1, 1200, 0.2)),
+    row("long half below", "four users, a step below the limit", run_of(points_of(4), 4, 1, 1200, 0.2)),
     row("minimiser", "100 users, from the minimiser",
         run_of(points_of(100), 100, 10, 50, 0.5, distance=0.0, replicates=24)),
     row("users", "four users, a step below the limit", run_of(points_of(4), 4, 1, 2400, 0.2)),

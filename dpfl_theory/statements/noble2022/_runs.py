@@ -40,6 +40,13 @@ SLOPE = noble.expected(
 )
 NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
 """A reason to leave out the runs just outside this hypothesis."""
+
+
+def one_user_has(hypothesis: str) -> dict[str, str]:
+    """The same, where this hypothesis too has a check of another method."""
+    return {**NO_RECORDS, f"just outside {hypothesis}": "one user has it"}
+
+
 SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 

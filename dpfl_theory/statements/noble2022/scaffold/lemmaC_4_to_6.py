@@ -33,13 +33,14 @@ present ones (z_i = y_i^{k-1} - x); Delta = x^t - x. With (1/M) sum_{absent} a_i
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
@@ -197,12 +198,23 @@ _ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
 _DRIFT = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
 _LENGTH = Fraction(1, 24)
 _SHORT = one_round(lambda values: 1 / 24)
-_LAG = one_round(lambda values: float(values["l"] ** values["alpha"] / 24))
 
 
 def _step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     """eta~ nu, whatever l is."""
     return lambda share: product
+
+
+def _c4_sides(s: Symbols) -> Sides:
+    return Sides(
+        {"move": s.move},
+        {
+            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
+            "excess": 8 * s.nu * s.eta**2 * s.gap,
+            "noise": 9 * s.eta**2 * noble.averaged(s),
+        },
+    )
 
 
 def _c4_sharp_sides(s: Symbols) -> Sides:
@@ -249,14 +261,21 @@ def _c6_sides(s: Symbols) -> Sides:
     )
 
 
-def _c4_worst(kind: str) -> tuple[Check, ...]:
-    """All sizes at a short step; at the longest step those with one user in the cohort, of at most two; and long local
-    steps inside a server step of the longest length."""
-    longest = worst.of_scaffold(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
-    instance = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
+def _c4_checks(kind: str) -> Iterator[Check]:
+    """Worst cases of all sizes at a short step; at the longest step of those with one user in the cohort, of at most
+    two; and of long local steps inside a server step of the longest length."""
+    if kind == "convex":
+        yield from exact.checks(_step(Fraction(1)), "few long")
+        yield exact.outside("eta~ <= 1/nu", Fraction(101, 100))
+    else:
+        yield from exact.checks(_step(Fraction(1)), "convex other long")
+        yield from exact.checks(_step(Fraction(5)), "other")
+    yield from exact.draws(_step(_LENGTH))
+    yield from worst.of_scaffold(kind, ("0",), lambda at: at["M"] <= 2 and at["size"] == 1, step="24")
+    yield from worst.of_scaffold(kind, ("0",), step="1/10")
+    long = {"class": kind, "M": 2, "size": 1, "K": 2, "eta_g": "1/12", "step": "24", "power": "0", "noise": True}
     name = f"one round, {kind}, M = 2, lM = 1, K = 2, eta~ nu = 1, eta_g = 1/12"
-    long = Check("worst-case", name, worst.scaffold_round, instance)
-    return (*longest, *worst.of_scaffold(kind, ("0",), step="1/10"), long)
+    yield Check("worst-case", name, worst.scaffold_round, long)
 
 
 def _by_alpha(alpha: str) -> Callable[[Fraction], Fraction | None]:
@@ -269,120 +288,100 @@ def _by_alpha(alpha: str) -> Callable[[Fraction], Fraction | None]:
     return limit
 
 
-def _c5_checks(tags: str, kind: str, *alphas: str) -> tuple[Check, ...]:
-    quadratics: list[Check] = []
+def _c5_checks(kind: str) -> Iterator[Check]:
+    tags, alphas = ("few", ("1/2", "1")) if kind == "convex" else ("convex other", ("1/2", "2/3", "1"))
     for alpha in alphas:
-        quadratics += exact.checks(_by_alpha(alpha), tags, "{}, eta~ nu = {}, alpha = " + alpha, alpha=alpha)
+        yield from exact.checks(_by_alpha(alpha), tags, "{}, eta~ nu = {}, alpha = " + alpha, alpha=alpha)
+    yield exact.outside("alpha >= 1/2", _LENGTH, alpha="99/200")
+    yield exact.outside("alpha <= 1", _LENGTH, alpha="101/100")
+    yield exact.outside("eta~ <= l/(24 nu)", Fraction(101, 2400), alpha="1")
+    yield from exact.draws(_by_alpha("1"), alpha="1")
+    yield from worst.of_scaffold(kind, ("1/2", "1"))
     many = {"class": kind, "M": 6, "size": 1, "K": 1, "step": "1", "power": "1/2", "noise": True}
-    return (
-        *quadratics,
-        exact.outside("alpha >= 1/2", _LENGTH, alpha="99/200"),
-        exact.outside("alpha <= 1", _LENGTH, alpha="101/100"),
-        exact.outside("eta~ <= l/(24 nu)", Fraction(101, 2400), alpha="1"),
-        *exact.draws(_by_alpha("1"), alpha="1"),
-        *worst.of_scaffold(kind, ("1/2", "1")),
-        Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", worst.scaffold_round, many),
+    yield Check("worst-case", f"one round, {kind}, M = 6, lM = 1, K = 1, step l^(1/2)", worst.scaffold_round, many)
+
+
+def _c6_checks(kind: str) -> Iterator[Check]:
+    yield from exact.checks(_step(_LENGTH), "few" if kind == "convex" else "convex other")
+    yield exact.outside("eta~ <= 1/(24 nu)", Fraction(101, 2400))
+    yield exact.outside("eta_g >= 1", _LENGTH, eta_g="99/100")
+    yield from exact.draws(_step(_LENGTH))
+    yield from worst.of_scaffold(kind, ("0",))
+
+
+def _pair(
+    ids: tuple[str, str],
+    names: tuple[str, ...],
+    observed: tuple[str, ...],
+    sides: tuple[Callable[[Symbols], Sides], Callable[[Symbols], Sides]],
+    conditions: tuple[Hypothesis, ...],
+    proof: Check,
+    checks: Callable[[str], Iterator[Check]],
+    runs: Runs,
+    uses: tuple[tuple[str, ...], tuple[str, ...]],
+) -> tuple[Statement, Statement]:
+    """A lemma as printed, by the excess of convex users, and its sharpened form, by the gradient of any users."""
+    printed = Statement(
+        id=ids[0],
+        kind="lemma",
+        source=Source(noble.PAPER, f"Lemma {ids[0].removeprefix('noble2022.lemma')}, Appendix C.3"),
+        **noble.of_round(noble.symbols("gap", *names), *observed),
+        hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, *conditions),
+        sides=sides[0],
+        checks=battery(by_lemma_c2(sides[1]), checks("convex"), runs("round")),
+        uses=(*uses[0], ids[1]),
     )
-
-
-def _c6_checks(tags: str, kind: str) -> tuple[Check, ...]:
-    return (
-        *exact.checks(_step(_LENGTH), tags),
-        exact.outside("eta~ <= 1/(24 nu)", Fraction(101, 2400)),
-        exact.outside("eta_g >= 1", _LENGTH, eta_g="99/100"),
-        *exact.draws(_step(_LENGTH)),
-        *worst.of_scaffold(kind, ("0",)),
+    sharpened = replace(
+        printed,
+        id=ids[1],
+        **noble.of_round(noble.symbols("slope", *names), *observed),
+        hypotheses=(*BASE, *conditions),
+        sides=sides[1],
+        checks=battery(proof, checks("non-convex"), runs("round corners")),
+        uses=uses[1],
     )
+    return printed, sharpened
 
 
-C4: Statement = Statement(
-    id="noble2022.lemmaC.4",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.4, Appendix C.3"),
-    **noble.of_round(noble.symbols("move", "gap", *_ROUND), "move", "drift"),
-    hypotheses=(
-        *BASE,
-        noble.CONVEX,
-        noble.MINIMISER,
-        Hypothesis(lambda s: s.eta <= 1 / s.nu, r"$\tilde\eta \le 1/\nu$"),
-    ),
-    sides=lambda s: Sides(
-        {"move": s.move},
-        {
-            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
-            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
-            "excess": 8 * s.nu * s.eta**2 * s.gap,
-            "noise": 9 * s.eta**2 * noble.averaged(s),
-        },
-    ),
-    checks=battery(
-        by_lemma_c2(_c4_sharp_sides),
-        exact.checks(_step(Fraction(1)), "few long"),
-        exact.outside("eta~ <= 1/nu", Fraction(101, 100)),
-        exact.draws(_step(_LENGTH)),
-        _c4_worst("convex"),
-        _SHORT("round"),
-    ),
-    uses=("noble2022.corollaryC.1", "noble2022.lemmaC.2", "noble2022.lemmaC.3", "noble2022.lemmaC.4.sharpened"),
+C4, C4_SHARPENED = _pair(
+    ids=("noble2022.lemmaC.4", "noble2022.lemmaC.4.sharpened"),
+    names=_ROUND,
+    observed=("move", "drift"),
+    sides=(_c4_sides, _c4_sharp_sides),
+    conditions=(Hypothesis(lambda s: s.eta <= 1 / s.nu, r"$\tilde\eta \le 1/\nu$"),),
+    proof=move,
+    checks=_c4_checks,
+    runs=_SHORT,
+    uses=(("noble2022.corollaryC.1", "noble2022.lemmaC.2", "noble2022.lemmaC.3"), ("noble2022.lemmaC.1",)),
 )
-C4_SHARPENED: Statement = replace(
-    C4,
-    id="noble2022.lemmaC.4.sharpened",
-    **noble.of_round(noble.symbols("move", "slope", *_ROUND), "move", "drift"),
-    hypotheses=BASE,
-    sides=_c4_sharp_sides,
-    checks=battery(
-        move,
-        exact.checks(_step(Fraction(1)), "convex other long"),
-        exact.checks(_step(Fraction(5)), "other"),
-        exact.draws(_step(_LENGTH)),
-        _c4_worst("non-convex"),
-        _SHORT("round corners"),
+C4_SHARPENED = replace(C4_SHARPENED, hypotheses=BASE)  # for every step
+
+C5, C5_SHARPENED = _pair(
+    ids=("noble2022.lemmaC.5", "noble2022.lemmaC.5.sharpened"),
+    names=("alpha", *_ROUND),
+    observed=("lag_after", "drift"),
+    sides=(_c5_sides, _c5_sides),
+    conditions=(
+        Hypothesis(lambda s: (s.alpha >= sp.Rational(1, 2), s.alpha <= 1)),
+        Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), r"$\tilde\eta \le l^\alpha/(24 \nu)$"),
     ),
-    uses=("noble2022.lemmaC.1",),
+    proof=lag,
+    checks=_c5_checks,
+    runs=one_round(lambda values: float(values["l"] ** values["alpha"] / 24)),
+    uses=(("noble2022.lemmaC.2",), ("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened")),
 )
 
-_EXPONENT = Hypothesis(lambda s: (s.alpha >= sp.Rational(1, 2), s.alpha <= 1))
-_STEP_ALPHA = Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), r"$\tilde\eta \le l^\alpha/(24 \nu)$")
-C5: Statement = Statement(
-    id="noble2022.lemmaC.5",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.5, Appendix C.3"),
-    **noble.of_round(noble.symbols("lag_after", "gap", "alpha", *_ROUND), "lag_after", "drift"),
-    hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, _EXPONENT, _STEP_ALPHA),
-    sides=_c5_sides,
-    checks=battery(by_lemma_c2(_c5_sides), _c5_checks("few", "convex", "1/2", "1"), _LAG("round")),
-    uses=("noble2022.lemmaC.2", "noble2022.lemmaC.5.sharpened"),
-)
-C5_SHARPENED: Statement = replace(
-    C5,
-    id="noble2022.lemmaC.5.sharpened",
-    **noble.of_round(noble.symbols("lag_after", "slope", "alpha", *_ROUND), "lag_after", "drift"),
-    hypotheses=(*BASE, _EXPONENT, _STEP_ALPHA),
-    checks=battery(lag, _c5_checks("convex other", "non-convex", "1/2", "2/3", "1"), _LAG("round corners")),
-    uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4.sharpened"),
-)
-
-_C6_STEP = Hypothesis(
-    lambda s: s.eta <= 1 / (24 * s.nu), r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$"
-)
-C6: Statement = Statement(
-    id="noble2022.lemmaC.6",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.6, Appendix C.3"),
-    **noble.of_round(noble.symbols("gap", *_DRIFT), "drift"),
-    hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, noble.GLOBAL, _C6_STEP),
-    sides=_c6_sides,
-    checks=battery(by_lemma_c2(_c6_sides), _c6_checks("few", "convex"), _SHORT("round")),
-    uses=("noble2022.lemmaC.2", "noble2022.lemmaC.6.sharpened"),
-)
-C6_SHARPENED: Statement = replace(
-    C6,
-    id="noble2022.lemmaC.6.sharpened",
-    **noble.of_round(noble.symbols("slope", *_DRIFT), "drift"),
-    hypotheses=(*BASE, noble.GLOBAL, _C6_STEP),
-    checks=battery(drift, _c6_checks("convex other", "non-convex"), _SHORT("round corners")),
-    uses=("noble2022.lemmaC.1",),
+_C6_STEP = r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$"
+C6, C6_SHARPENED = _pair(
+    ids=("noble2022.lemmaC.6", "noble2022.lemmaC.6.sharpened"),
+    names=_DRIFT,
+    observed=("drift",),
+    sides=(_c6_sides, _c6_sides),
+    conditions=(noble.GLOBAL, Hypothesis(lambda s: s.eta <= 1 / (24 * s.nu), _C6_STEP)),
+    proof=drift,
+    checks=_c6_checks,
+    runs=_SHORT,
+    uses=(("noble2022.lemmaC.2",), ("noble2022.lemmaC.1",)),
 )
 
 STATEMENTS = (C4, C4_SHARPENED, C5, C5_SHARPENED, C6, C6_SHARPENED)

@@ -279,11 +279,7 @@ REPAIRED: Statement = Statement(
         _weights,
         _logarithm,
         one_user.of_all_rounds("D_0 > 0"),
-        runs.runs(best_step)(
-            "long",
-            near="four users, a step below the limit",
-            without={**runs.NO_RECORDS, "just outside D_0 > 0": "one user has it"},
-        ),
+        runs.runs(best_step)("long", near="below", without=runs.one_user_has("D_0 > 0")),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )
