@@ -13,7 +13,8 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import average
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -96,7 +97,9 @@ def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     mean = average(found)
     problem.add_constraint(average([(g - mean) ** 2 for g in found]) <= spread)
     errors = [average(chosen) - mean for chosen in combinations(found, drawn)]
-    left = average([(error + sign * xi) ** 2 for error in errors for sign in (1, -1)])
+    left = 0.0 * noise
+    for error, sign in product(errors, (1, -1)):
+        left = left + (error + sign * xi) ** 2 / (2 * len(errors))
     symbols = {"R": R, "s": Fraction(drawn, R), "varsigma^2": spread, "Sigma^2": noise, "error": left}
     return WorstCase(problem, symbols, f"the error of {drawn} of {R} records")
 
@@ -203,12 +206,15 @@ def gradient_by_excess(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     The constraints on x*: the gradients there sum to zero, and F(x*) is not above F at x - grad F(x)/nu.
     """
-    (nu,) = worst.floats(instance, nu=1)
-    world, x, _ = worst.opened(instance["class"], int(instance["M"]), L=nu, errs=False)
-    least, slope = world.mean_value(world.minimiser_at_origin()), world.mean_gradient(x)
-    world.problem.add_constraint(least <= world.mean_value(x - slope / nu))
+    from PEPit import PEP
+
+    problem, (nu,) = PEP(), worst.floats(instance, nu=1)
+    world = FunctionClass(problem, declared(problem, instance["class"], int(instance["M"]), L=nu))
+    star, x = world.minimiser_at_origin(), Vector(problem.set_initial_point())
+    slope, least = world.mean_gradient(x), world.mean_value(star)
+    problem.add_constraint(least <= world.mean_value(x - slope / nu))
     values = {"nu": nu, "slope": world.square(slope), "gap": world.mean_value(x) - least}
-    return WorstCase(world.problem, values, "||grad F||^2 against F - F*")
+    return WorstCase(problem, values, "||grad F||^2 against F - F*")
 
 
 def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
