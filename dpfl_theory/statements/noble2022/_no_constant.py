@@ -106,9 +106,8 @@ def keeps_a_distance(s: Formula, **instance: Any) -> Proof:
 
 two_slopes = algebra("a step that does not shrink with T", expected="violated", **_SLOPES, Sigma="1")(keeps_a_distance)
 """The check of a convex part, and of a strongly convex one with privacy noise."""
-bounded_gradients = algebra("the same with bounded gradients", expected="violated", **_SLOPES, varsigma="1")(
-    keeps_a_distance
-)
+_BOUNDED: dict[str, Any] = {**_SLOPES, "varsigma": "1"}
+bounded_gradients = algebra("the same with bounded gradients", expected="violated", **_BOUNDED)(keeps_a_distance)
 """Of a strongly convex part, with a sample of records whose gradients are bounded."""
 
 
@@ -172,21 +171,20 @@ def cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def worst(side: str, step: str) -> Check:
     """The worst case of the first step; side: ``excess`` or ``gradient``; step: eta~ nu as text."""
-    instance = {"class": "convex" if side == "excess" else "non-convex", "side": side, "eta~ nu": step}
+    instance = {"class": {"excess": "convex"}.get(side, "non-convex"), "side": side, "eta~ nu": step}
     return Check("worst-case", "one step from the minimiser, one user", performance, instance, "violated")
 
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
     found = runs.experiment(instance)
-    more: dict[str, float] = {"c": float(instance["c"])}
     algorithm: Any = found.algorithm
-    eta_l = algorithm.run.local_step
+    more = {"c": float(instance["c"]), "eta_l": algorithm.run.local_step}
     if instance["method"] == "fedavg":
-        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
         eta_l = 1 / (16 * found.values["nu"] * algorithm.run.global_step)
+        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0, "eta_l": eta_l}
         found = runs.as_fedavg(found, eta_l)
-    return runs.chosen_values(found, statement, **more, eta_l=eta_l)
+    return runs.chosen_values(found, statement, **more)
 
 
 def first_step(side: str, method: str) -> Iterator[Check]:

@@ -31,7 +31,7 @@ SymPy decides the identities behind the steps and the signs of the remaining pol
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -225,30 +225,19 @@ def _local_steps() -> dict[str, tuple[Any, Any]]:
     }
 
 
-def _heterogeneity(s: Symbols) -> Any:
-    """nu G^2/(lM)."""
-    return s.nu * s.G**2 / (s.l * s.M)
-
-
 def ratio(s: Symbols) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
     return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, sp.Rational)
 
 
-def _log(s: Symbols) -> Any:
-    """L = ln max(e, mu^2 D_0^2 T/W)."""
-    return sp.log(sp.Max(sp.E, ratio(s)))
-
-
 def _strongly_convex_sides(s: Symbols) -> Sides:
-    per_round, log = s.mu * s.T, _log(s)
-    users = (1 - s.l) * s.G**2 / (per_round * s.l * s.M)
+    per_round, log, spread = s.mu * s.T, sp.log(sp.Max(sp.E, ratio(s))), s.G**2 / (s.l * s.M)
     return Sides(
         {"excess": s.excess},
         {
             "noise": sp.Rational(147, 50) * log * noble.averaged(s) / per_round,
-            "sampling of users": sp.Rational(21, 4) * log * users,
-            "heterogeneity": sp.Rational(98, 15) * log**2 * _heterogeneity(s) / per_round**2,
+            "sampling of users": sp.Rational(21, 4) * log * (1 - s.l) * spread / per_round,
+            "heterogeneity": sp.Rational(98, 15) * log**2 * s.nu * spread / per_round**2,
             "start": s.mu * s.D0**2 * sp.exp(-per_round / (16 * (1 + s.B**2) * s.nu)),
         },
     )
@@ -261,7 +250,7 @@ def _convex_sides(s: Symbols) -> Sides:
         {
             "noise": sp.sqrt(3) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
             "sampling of users": sp.Rational(3, 4) * sp.sqrt(10) * sampling,
-            "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s.D0**4 * _heterogeneity(s) / s.T**2),
+            "heterogeneity": sp.cbrt(189) / 4 * sp.cbrt(s.D0**4 * s.nu * s.G**2 / (s.l * s.M) / s.T**2),
             "start": 6 * (1 + s.B**2) * s.nu * s.D0**2 / s.T,
         },
     )
@@ -269,7 +258,7 @@ def _convex_sides(s: Symbols) -> Sides:
 
 def _non_convex_sides(s: Symbols) -> Sides:
     sampling = s.G * sp.sqrt(s.nu * s.F0 * (1 - s.l) / (s.T * s.l * s.M))
-    drift = s.F0**2 * s.nu * _heterogeneity(s) / s.T**2
+    drift = s.F0**2 * s.nu**2 * s.G**2 / (s.l * s.M) / s.T**2
     return Sides(
         {"slope": s.slope},
         {
@@ -287,7 +276,7 @@ def _prescription(kind: str) -> Callable[[Symbols], Mapping[str, Any]]:
     def build(s: Symbols) -> Mapping[str, Any]:
         eta_g, slowest = sp.sqrt(s.l * s.M), 8 * (1 + s.B**2) * s.nu
         if kind == "strongly convex":
-            slowest = sp.Max(slowest, s.mu * s.T / (2 * _log(s)))
+            slowest = sp.Max(slowest, s.mu * s.T / (2 * sp.log(sp.Max(sp.E, ratio(s)))))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
             noise, users, c2 = step_size.coefficients(kind, s, sp.Rational)
             per_start = s.T / step_size.start(kind, s, sp.Rational)
@@ -321,9 +310,15 @@ def _run(step: Callable[[Mapping[str, float]], float], weighted: bool = False) -
     return Runs(TABLE, build)
 
 
-def _plain(kind: str) -> Callable[[Statement], Iterator[Check]]:
-    step = functools.partial(step_size.step, kind)
-    return _run(step)("users", near="four of eight users", without=runs.NO_RECORDS)
+def _battery(kind: str) -> tuple[Check, ...]:
+    """The step size, one round, T rounds of quadratics, and runs."""
+    if kind == "strongly convex":
+        step, run = step_size.logarithm(ratio), _run(step_size.strong_step, weighted=True)
+        found = run("ridge-users", near="moderate", without=runs.NO_RECORDS)
+    else:
+        step, run = step_size.three_cases(kind), _run(functools.partial(step_size.step, kind))
+        found = run("users", near="four of eight users", without=runs.NO_RECORDS)
+    return battery(step, proof(kind), worst.of_fedavg(kind), moments.of_fedavg(kind), found)
 
 
 CONVEX_REPAIRED: Statement = Statement(
@@ -335,13 +330,7 @@ CONVEX_REPAIRED: Statement = Statement(
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
     sides=_convex_sides,
     prescription=_prescription("convex"),
-    checks=battery(
-        step_size.three_cases("convex"),
-        proof("convex"),
-        worst.of_fedavg("convex"),
-        moments.of_fedavg("convex"),
-        _plain("convex"),
-    ),
+    checks=_battery("convex"),
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.2"),
 )
 
@@ -354,15 +343,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
     sides=_strongly_convex_sides,
     prescription=_prescription("strongly convex"),
-    checks=battery(
-        step_size.logarithm(ratio),
-        proof("strongly convex"),
-        worst.of_fedavg("strongly convex"),
-        moments.of_fedavg("strongly convex"),
-        _run(step_size.strong_step, weighted=True)(
-            "ridge-users", near="four users, with a ridge", without=runs.NO_RECORDS
-        ),
-    ),
+    checks=_battery("strongly convex"),
 )
 
 NON_CONVEX_REPAIRED: Statement = replace(
@@ -374,13 +355,7 @@ NON_CONVEX_REPAIRED: Statement = replace(
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
     sides=_non_convex_sides,
     prescription=_prescription("non-convex"),
-    checks=battery(
-        step_size.three_cases("non-convex"),
-        proof("non-convex"),
-        worst.of_fedavg("non-convex"),
-        moments.of_fedavg("non-convex"),
-        _plain("non-convex"),
-    ),
+    checks=_battery("non-convex"),
     uses=("noble2022.lemmaC.1",),
 )
 

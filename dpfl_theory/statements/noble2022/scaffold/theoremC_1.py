@@ -19,6 +19,7 @@ from dpfl_theory.statements.noble2022._step_size import limit, rate, step_limit_
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
+_PRINTED = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING)
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
 
@@ -29,15 +30,11 @@ def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
+_OF_TABLES = [542, 545, 546, 488, 502, 505, 506, 428, 451, 457, 458, 324, 352, 360, 362, 72, 83, 86, 87]
 SETTINGS: dict[str, Any] = {
     "Figures 1 and 2, logistic regression": {"l": ["1/5"], "M": [100, 40], "T": [400], "convex": True},
     "Figure 2, network": {"l": ["1/5"], "M": [60], "T": [100], "convex": False},
-    "Tables 1 and 4": {
-        "l": ["1/20"],
-        "M": [100],
-        "T": [542, 545, 546, 488, 502, 505, 506, 428, 451, 457, 458, 324, 352, 360, 362, 72, 83, 86, 87],
-        "convex": True,
-    },
+    "Tables 1 and 4": {"l": ["1/20"], "M": [100], "T": _OF_TABLES, "convex": True},
     "Figure 9": {"l": ["2/25", "1/10", "3/25"], "M": [100, 40, 60], "T": [], "convex": None},
     "Figure 10": {"l": ["1/10"], "M": [100, 40, 60], "T": [], "convex": None},
 }
@@ -81,7 +78,7 @@ CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"excess": s.excess},
         {
@@ -106,7 +103,7 @@ STRONGLY_CONVEX: Statement = replace(
     id="noble2022.theoremC.1.strongly-convex",
     source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
-    hypotheses=(noble.STRONGLY_CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.LONG_ENOUGH),
+    hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
         {"excess": s.excess},
         {"noise": s.c * noble.averaged(s) / (s.mu * s.T), "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T)},
@@ -125,7 +122,7 @@ NON_CONVEX: Statement = replace(
     source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
-    hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(*_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"gradient": s.gradient},
         {
@@ -235,9 +232,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
     checks=battery(
         _log_terms,
         Check("exact", "one user, one local step", one_user.one_step, _ONE_STEP),
-        runs.averaged(strong_step)(
-            "ridge", beyond="ridge-outside", near="four users, with a ridge", without=runs.NO_RECORDS
-        ),
+        runs.averaged(strong_step)("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
     ),
     smoke=("half of the users, with a ridge",),
 )
