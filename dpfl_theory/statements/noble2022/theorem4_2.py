@@ -99,17 +99,9 @@ def _privacy_term(s: Formula) -> Proof:
 @algebra("the other terms are those of Theorem C.2")
 def _same_as_theorem_c2(s: Formula) -> Proof:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
-    own = of(theoremC_2.CONVEX)
-    given = of(theoremC_2.CONVEX, Sigma=0, **{name: s[name] for name in own if name in s})
+    given = s.like(theoremC_2.CONVEX, Sigma=0)
     ours = sum(v for name, v in sides_of(s.statement).rhs.items() if name != "privacy")
     return given.rhs, ours, "Theorem C.2 against the last terms"
-
-
-def _given(repaired: Statement, s: Formula, **swaps: Any) -> dict[str, Any]:
-    """The terms of a repaired bound in the symbols of this one, at sigma_g*."""
-    own = of(repaired)
-    named = {own[name]: s[name] for name in own if name in s} | {own[name]: by for name, by in swaps.items()}
-    return {name: term.subs(named).subs(own.Sigma, _noise(s)) for name, term in sides_of(repaired).rhs.items()}
 
 
 def _printed(s: Formula) -> dict[str, Any]:
@@ -128,7 +120,7 @@ def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
 def scaffold_constant(s: Formula) -> Proof:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
     and that of sigma_g*; log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
-    given, printed = _given(lemmaC_8.REPAIRED, s, eta_g=sp.sqrt(s.l * s.M)), _printed(s)
+    given, printed = s.like(lemmaC_8.REPAIRED, Sigma=_noise(s), eta_g=sp.sqrt(s.l * s.M)).terms, _printed(s)
     squares = (8 * sp.sqrt(5) * printed["sampling"]) ** 2 + (16 * sp.sqrt(10) * privacy(s, 2)) ** 2
     found = [
         equal(sp.expand(given["noise"] ** 2), sp.expand(squares), "the square of the noise term, in two parts"),
@@ -141,7 +133,7 @@ def scaffold_constant(s: Formula) -> Proof:
 def fedavg_constant(s: Formula) -> Proof:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
-    given, printed = _given(theoremC_2.CONVEX_REPAIRED, s), _printed(s)
+    given, printed = s.like(theoremC_2.CONVEX_REPAIRED, Sigma=_noise(s)).terms, _printed(s)
     parts = (sp.sqrt(3) * printed["sampling"]) ** 2 + (2 * sp.sqrt(6) * privacy(s, 2)) ** 2
     users, drift = 3 * sp.sqrt(10) / 4, sp.cbrt(189) / 4
     room = sp.expand(sp.simplify(12 * printed["start"] / given["start"] * (1 + s.B**2) - (1 + s.B**2)))

@@ -16,21 +16,11 @@ def around(value: Any, slack: str = "1e-12") -> tuple[Any, Any]:
     return value * (1 - mpmath.mpf(slack)), value * (1 + mpmath.mpf(slack))
 
 
-def gaussian_divergence(order: Any, deviation: Any) -> Any:
-    """The Renyi divergence of N(1, deviation^2) from N(0, deviation^2)."""
-    return order / (2 * deviation**2)
-
-
 def laplace_divergence(order: Any, scale: Any) -> Any:
     """The Renyi divergence of Laplace noise of this scale on answers at distance 1 (Mironov 2017, Table II)."""
     a, b = order, scale
     first = a * mpmath.exp((a - 1) / b) / (2 * a - 1)
     return mpmath.log(first + (a - 1) * mpmath.exp(-a / b) / (2 * a - 1)) / (a - 1)
-
-
-def response_divergence(order: Any, odds: Any) -> Any:
-    """The Renyi divergence of a truthful bit with these odds from its opposite."""
-    return mpmath.log((odds**order + odds ** (1 - order)) / (1 + odds)) / (order - 1)
 
 
 def gaussian_moment(power: Any, deviation: Any) -> Any:
@@ -51,15 +41,14 @@ def laplace_moment(power: Any, scale: Any) -> Any:
     return mpmath.quad(integrand, [-80 * scale, -20 * scale, 0, 0.5, 1, 1 + 20 * scale, 1 + 80 * scale])
 
 
-def response_moment(power: Any, odds: Any) -> Any:
-    """The same for a truthful bit, whose loss is log(odds) or its negative."""
-    return (odds * odds**power + odds**-power) / (1 + odds)
-
-
 FAMILIES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
-    "gaussian": (gaussian_divergence, gaussian_moment),
+    "gaussian": (lambda order, deviation: order / (2 * deviation**2), gaussian_moment),
     "laplace": (laplace_divergence, laplace_moment),
-    "randomised response": (response_divergence, response_moment),
+    # A truthful bit with these odds, and its opposite; its loss is log(odds) or its negative.
+    "randomised response": (
+        lambda order, odds: mpmath.log((odds**order + odds ** (1 - order)) / (1 + odds)) / (order - 1),
+        lambda power, odds: (odds * odds**power + odds**-power) / (1 + odds),
+    ),
 }
 """By name: the divergence of an order, in closed form, and E e^(power L), by definition. Both orders of a pair give the
 same, so that these are suprema."""

@@ -59,15 +59,9 @@ class LinearWorld(Quadratics):
 
 @dataclass(frozen=True)
 class LinearRun:
-    """One run in one dimension, for a given sequence of cohorts.
+    """One run in one dimension with M users and K local steps of size eta_l, eta_g, for a given sequence of cohorts.
 
-    Args:
-        users: M.
-        cohorts: the users of each round.
-        local_steps: K.
-        signs: the sign of the record's move in each round.
-        curvatures: of each user's loss; 0 where its gradient is constant.
-        local_step, global_step: eta_l and eta_g.
+    signs: of the record's move in each round; curvatures: of each user's loss, 0 where its gradient is constant.
     """
 
     users: int
@@ -88,9 +82,8 @@ class LinearRun:
         messages: list[Vector] = []
         models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
-            world = LinearWorld(
-                cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1
-            )
+            sign = self.signs[t] if self.signs else 1
+            world = LinearWorld(cohort, self.curvatures or (Fraction(0),) * self.users, sign)
             before, now = now, run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
             for i in cohort:
                 messages.append(now.paths[i][-1] - before.x)
@@ -122,7 +115,8 @@ def squared_distance(view: Sequence[Form]) -> Fraction:
     for form in view:
         rest = list(form)
         for known in basis:
-            rest = _plus(rest, known, -_inner(rest, known) / _inner(known, known))
+            share = _inner(rest, known) / _inner(known, known)
+            rest = [p - share * q for p, q in zip(rest, known)]
         size = _inner(rest, rest)
         if size:
             basis.append(rest)
@@ -135,10 +129,6 @@ def squared_distance(view: Sequence[Form]) -> Fraction:
 def cohort_sequences(users: int, size: int, rounds: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """All sequences of cohorts, which are equally likely."""
     return product(combinations(range(users), size), repeat=rounds)
-
-
-def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction) -> Form:
-    return [p + factor * q for p, q in zip(a, b)]
 
 
 def _inner(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
@@ -203,9 +193,8 @@ def sampled_low(point: Mapping[str, Any]) -> float:
     epsilon, sigma, rate = point["epsilon"], point["sigma_g"], point["s"]
     users, size, rounds = point["M"], point["m"], point["T"]
     signs = alternating(rounds)
-    total, count = 0.0, 0
-    for cohorts in cohort_sequences(users, size, rounds):
-        count += 1
+    total, sequences = 0.0, list(cohort_sequences(users, size, rounds))
+    for cohorts in sequences:
         rows = [[float(x) for x in form] for form in LinearRun(users, cohorts, signs=signs).views(True)[1]]
         mine = [t for t, cohort in enumerate(cohorts) if 0 in cohort]
         if 0 not in mine:
@@ -223,7 +212,7 @@ def sampled_low(point: Mapping[str, Any]) -> float:
         thresholds = np.linspace(-3 * deviation, shifts.max() + 12 * deviation, 2001)[:, None]
         seen = ndtr((shifts - thresholds) / deviation) @ np.array(weights)
         total += float(np.max(seen - np.exp(epsilon) * ndtr(-thresholds[:, 0] / deviation)))
-    return total / count * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
+    return total / len(sequences) * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
 
 
 def symbols_at(point: Mapping[str, Any]) -> dict[str, Any]:
