@@ -12,9 +12,8 @@ from dpfl_theory.core import Check, Hypothesis, Outcome, PrivacyPoint, Sides, So
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._divergences import FAMILIES, around
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, PAPER, both_sides, symbols
-from dpfl_theory.statements.noble2022.privacy.composition import composed_delta
+from dpfl_theory.statements.noble2022.privacy.composition import around, composed_delta, gaussian_moment
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
 
@@ -28,6 +27,35 @@ def _cases(instance: Mapping[str, Any], other: str) -> Iterator[tuple[str, Any, 
 
 
 # Lemma B.3 and (7): Renyi DP from the CGF, and the CGF between integers.
+
+
+def laplace_divergence(order: Any, scale: Any) -> Any:
+    """The Renyi divergence of Laplace noise of this scale on answers at distance 1 (Mironov 2017, Table II)."""
+    a, b = order, scale
+    first = a * mpmath.exp((a - 1) / b) / (2 * a - 1)
+    return mpmath.log(first + (a - 1) * mpmath.exp(-a / b) / (2 * a - 1)) / (a - 1)
+
+
+def laplace_moment(power: Any, scale: Any) -> Any:
+    """The same for Laplace noise, where the loss is (|y| - |y - 1|)/scale."""
+
+    def integrand(y: Any) -> Any:
+        return mpmath.exp((-abs(y - 1) + power * (abs(y) - abs(y - 1))) / scale) / (2 * scale)
+
+    return mpmath.quad(integrand, [-80 * scale, -20 * scale, 0, 0.5, 1, 1 + 20 * scale, 1 + 80 * scale])
+
+
+FAMILIES: dict[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], Any]]] = {
+    "gaussian": (lambda order, deviation: order / (2 * deviation**2), gaussian_moment),
+    "laplace": (laplace_divergence, laplace_moment),
+    # A truthful bit with these odds, and its opposite; its loss is log(odds) or its negative.
+    "randomised response": (
+        lambda order, odds: mpmath.log((odds**order + odds ** (1 - order)) / (1 + odds)) / (order - 1),
+        lambda power, odds: (odds * odds**power + odds**-power) / (1 + odds),
+    ),
+}
+"""By name: the divergence of an order, in closed form, and E e^(power L), by definition. Both orders of a pair give the
+same, so that these are suprema."""
 
 
 def _budgets(statement: Statement, instance: Mapping[str, Any], logarithm: bool) -> Points:

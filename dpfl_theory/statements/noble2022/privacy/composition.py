@@ -16,7 +16,6 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
-from dpfl_theory.statements.noble2022.privacy._divergences import around, gaussian_moment
 from dpfl_theory.statements.noble2022.privacy._symbols import (
     DELTA,
     NOISE,
@@ -369,6 +368,20 @@ LEMMA_B5: Statement = Statement(
 
 
 # Lemma B.6: the Gaussian mechanism.
+
+
+def around(value: Any, slack: str = "1e-12") -> tuple[Any, Any]:
+    """Limits of a number that this relative error may have changed; the usual one is what quadrature may lose."""
+    return value * (1 - mpmath.mpf(slack)), value * (1 + mpmath.mpf(slack))
+
+
+def gaussian_moment(power: Any, deviation: Any) -> Any:
+    """E e^(power L) over N(1, deviation^2), where the privacy loss at y is (2y - 1)/(2 deviation^2)."""
+
+    def integrand(y: Any) -> Any:
+        return mpmath.npdf(y, 1, deviation) * mpmath.exp(power * (2 * y - 1) / (2 * deviation**2))
+
+    return mpmath.quad(integrand, [1 + power + 4 * k * deviation for k in range(-4, 5)])
 
 
 @algebra("the exponent")

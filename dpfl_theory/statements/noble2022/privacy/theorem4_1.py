@@ -13,10 +13,10 @@ from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, batt
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
+from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import proved
 
@@ -57,18 +57,18 @@ def _participation(_: Statement, instance: Mapping[str, Any]) -> Points:
         yield from _claimed(at, *formulas.certified("dp-fedavg-record", at))
 
 
-def _masses(instance: Mapping[str, Any], gain: float | None) -> attacks.Masses:
+def _masses(instance: Mapping[str, Any], gain: float | None) -> views.Masses:
     run = formulas.mechanism("dp-fedavg-record", instance)
     if gain is not None:
-        return attacks.amplified(run.batch, instance["s"], run.cohort, instance["sigma_g"], gain)
-    return attacks.contracted(run.batch, instance["s"], run.cohort, instance["sigma_g"], instance["K"])
+        return views.amplified(run.batch, instance["s"], run.cohort, instance["sigma_g"], gain)
+    return views.contracted(run.batch, instance["s"], run.cohort, instance["sigma_g"], instance["K"])
 
 
 @claim("epsilon of either algorithm towards a third party")
 def _aggregation(_: Statement, instance: Mapping[str, Any]) -> Points:
     """(b): one round, so that DP-FedAvg and DP-SCAFFOLD are the same."""
     for at, gain in instance["points"]:
-        low = attacks.largest_epsilon(_masses(at, gain), at["l"], at["delta"])
+        low = views.largest_epsilon(_masses(at, gain), at["l"], at["delta"])
         yield from _claimed(at, low, formulas.certified("dp-fedavg-record", at)[1])
 
 
@@ -80,7 +80,7 @@ def _first_step(_: Statement, instance: Mapping[str, Any]) -> Points:
     for at, gain, alpha in instance["points"]:
         claimed = at["K"] * eq8(alpha, at["s"], at["l"] * at["M"] * at["sigma_g"] ** 2)
         high = at["K"] * subsampled_cgf(alpha, at["s"], at["sigma_g"])[1] / (alpha - 1)
-        yield PrivacyPoint({**at, "alpha": alpha}, claimed, attacks.renyi_low(_masses(at, gain), alpha), high)
+        yield PrivacyPoint({**at, "alpha": alpha}, claimed, views.renyi_low(_masses(at, gain), alpha), high)
 
 
 @algebra("the order solved for epsilon")
