@@ -609,7 +609,9 @@ def test_attacks_stay_below_what_is_certified(steps, gain):
 def test_formulas_that_are_enough_are_not_refuted(monkeypatch):
     """The repaired formula in place of the printed ones: no attack exceeds it."""
     repaired = theorem4_1.THIRD_PARTY_REPAIRED
-    monkeypatch.setattr(formulas, "three_steps", lambda at: formulas.repaired_epsilon(repaired, at))
+    monkeypatch.setattr(
+        formulas, "three_steps", lambda at: SimpleNamespace(epsilon=formulas.repaired_epsilon(repaired, at))
+    )
     monkeypatch.setattr(formulas, "implementation", lambda at: formulas.repaired_epsilon(repaired, at, at["K"] == 1))
     for name in ("who takes part", "a user's second step", "the other users forget"):
         assert the_verdict("theorem4.1.third-party", name).verdict == "holds" or name.startswith("the other")
