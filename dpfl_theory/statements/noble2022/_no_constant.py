@@ -143,7 +143,7 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """
     from PEPit import Expression
 
-    exact, (world, _, V) = Fraction(str(instance["eta~ nu"])), opened(instance["class"], 1)
+    exact, (world, _origin, V) = Fraction(str(instance["eta~ nu"])), opened(instance["class"], 1)
     least = Expression()  # of the problem that was just opened
     world.functions[0].add_point((world.zero.known, world.zero.known, least))
     algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)

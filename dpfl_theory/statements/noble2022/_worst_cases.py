@@ -233,7 +233,10 @@ def of_fedavg(kind: str) -> Iterator[Check]:
     first, smooth = {"class": kind, **MORE[kind], "step": "1"}, kind == "non-convex"
     yield Check("worst-case", "one step from a free point", free_step, first, part=_FREE)
     flat = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
-    more = {"non-convex": [{"M": 2, "size": 2, "K": 1, "B": 1}], "strongly convex": [flat]}
+    more: dict[str, list[dict[str, Any]]] = {
+        "non-convex": [{"M": 2, "size": 2, "K": 1, "B": 1}],
+        "strongly convex": [flat],
+    }
     for i in (*_FEDAVG, *more.get(kind, ())):
         large = smooth and i["M"] * i["K"] > 2
         if large and (i["B"] > 2 or i["size"] > 1):

@@ -257,7 +257,8 @@ def long_steps(_: Statement, instance: Mapping[str, Any]) -> Values:
 @checked(
     *("exact", "second display given C^t and x^{t-1} only, Huber, two steps of 2/nu"),
     expected="violated",
-    **{"M": 2, "eta_l nu": "2", "tau": "1/100"},
+    M=2,
+    **{"eta_l nu": "2", "tau": "1/100"},
 )
 def past_errors(_: Statement, instance: Mapping[str, Any]) -> Values:
     """Convex, given C^1 and x^0 only: first round after the warm start, K = 2, lM = 1, x^0 = 0, user 1 with F_1'(x) =

@@ -325,10 +325,10 @@ def part1_cases(_: Statement, instance: Mapping[str, Any], power: int = 2) -> It
         drawn = [[Fraction(draw.randint(-9, 9)) for _ in range(n)] for _ in range(outcomes)]
         centred = [[v - c for v, c in zip(row, map(average, zip(*drawn)))] for row in drawn]
         for name, table in (("equal", [[Fraction(-1)] * n, [Fraction(1)] * n]), ("drawn", centred)):
-            left = average([(sum(means) + sum(row)) ** 2 for row in table])
+            left = average([(sum(row, Fraction(sum(means)))) ** 2 for row in table])
             variance = max(average([v**2 for v in column]) for column in zip(*table))
             values = {"n": n, "outcomes": len(table), "vectors": name}
-            yield Case(values, Fraction(left), sum(means) ** 2 + n**power * variance)
+            yield Case(values, left, sum(means) ** 2 + n**power * variance)
 
 
 def _trees(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[tuple[Fraction, Fraction]]]]:
