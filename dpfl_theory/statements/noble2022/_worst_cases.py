@@ -232,12 +232,8 @@ def of_fedavg(kind: str) -> Iterator[Check]:
     functions, whose values enter at every end, there are fewer."""
     first, smooth = {"class": kind, **MORE[kind], "step": "1"}, kind == "non-convex"
     yield Check("worst-case", "one step from a free point", free_step, first, part=_FREE)
-    flat = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}
-    more: dict[str, list[dict[str, Any]]] = {
-        "non-convex": [{"M": 2, "size": 2, "K": 1, "B": 1}],
-        "strongly convex": [flat],
-    }
-    for i in (*_FEDAVG, *more.get(kind, ())):
+    flat, both = {"M": 2, "size": 1, "K": 1, "B": 1, "mu": "1/100"}, {"M": 2, "size": 2, "K": 1, "B": 1}
+    for i in (*_FEDAVG, *([both] if smooth else [flat] if kind == "strongly convex" else [])):
         large = smooth and i["M"] * i["K"] > 2
         if large and (i["B"] > 2 or i["size"] > 1):
             continue

@@ -31,7 +31,6 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _rates as private
 from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -49,17 +48,15 @@ def privacy(s: Symbols, factor: int = 1) -> Any:
     return s.D0 * s.C * sp.sqrt(s.d * logs) / (s.epsilon * s.M * s.R)
 
 
-def _sampling(s: Symbols) -> Any:
-    return s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
+def _private_terms(s: Symbols) -> dict[str, Any]:
+    sampling = s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
+    return {"privacy": s.c * privacy(s), "sampling": sampling}
 
 
 def scaffold_sides(s: Symbols) -> Sides:
     """The mean excess without the warm round, and the bound."""
     start = s.c * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T)
-    return Sides(
-        runs.without_warm_round(s, "excess", "F0"),
-        {"privacy": s.c * privacy(s), "sampling": _sampling(s), "start": start},
-    )
+    return Sides(runs.without_warm_round(s, "excess", "F0"), {**_private_terms(s), "start": start})
 
 
 def _fedavg_sides(s: Symbols) -> Sides:
@@ -67,8 +64,7 @@ def _fedavg_sides(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "privacy": s.c * privacy(s),
-            "sampling": _sampling(s),
+            **_private_terms(s),
             "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
             "users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.l * s.M * s.T),
             "drift": s.c * s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
@@ -111,7 +107,7 @@ def _printed(s: Formula) -> dict[str, Any]:
 
 def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
     """Whether the terms agree and no factor is larger than the constant."""
-    largest, enough = sp.Max(*factors), private.CONSTANTS[method]
+    largest, enough = sp.Max(*factors), rates.CONSTANTS[method]
     said = f"{'; '.join(one.reason for one in found)}; the largest factor is {largest} <= {enough:g}"
     return Outcome(True if all(one.true for one in found) and largest <= enough else None, said)
 
@@ -160,6 +156,10 @@ def exponents(method: str) -> Check:
     return step
 
 
+def _battery(method: str, *own: Check) -> tuple[Check, ...]:
+    return battery(_privacy_term, own, exponents(method), rates.private_runs(method), rates.fits(method))
+
+
 SMALL = Hypothesis(
     lambda s: (s.delta > 0, s.delta <= sp.Rational(1, 2), s.T * s.l / s.delta >= 2),
     r"$\delta \le 1/2$ and $T l/\delta \ge 2$, so that $\log(2 y) \le 2 \log(y)$ for both logarithms",
@@ -187,13 +187,7 @@ SCAFFOLD: Statement = Statement(
     sides=scaffold_sides,
     universal=False,
     prescription=_noise_scale,
-    checks=battery(
-        _privacy_term,
-        scaffold_constant,
-        exponents("scaffold"),
-        private.private_runs("scaffold"),
-        rates.fits("scaffold"),
-    ),
+    checks=_battery("scaffold", scaffold_constant),
     smoke=("exponent of T where the term 'start' leads",),
     uses=(*_PRIVACY, "noble2022.theoremC.1.convex", "noble2022.lemmaC.8", "noble2022.lemmaC.8.repaired"),
 )
@@ -208,14 +202,7 @@ FEDAVG: Statement = Statement(
     sides=_fedavg_sides,
     universal=False,
     prescription=_noise_scale,
-    checks=battery(
-        _privacy_term,
-        _same_as_theorem_c2,
-        fedavg_constant,
-        exponents("fedavg"),
-        private.private_runs("fedavg"),
-        rates.fits("fedavg"),
-    ),
+    checks=_battery("fedavg", fedavg_constant, _same_as_theorem_c2),
     uses=(*_PRIVACY, "noble2022.lemmaC.1", "noble2022.theoremC.2.convex", "noble2022.theoremC.2.convex.repaired"),
 )
 

@@ -102,11 +102,8 @@ def move(s: Formula) -> Proof:
     """Lemma C.4 without convexity: ||X||^2 <= S + 2 kappa ||w||^2 + 2 kappa ||e||^2 + W <= S + 2F + 3W."""
     stated = _stated(s, "move")
     D, X = sp.symbols("D X", real=True)
-    identities = (
-        errors()
-        | _cohort()
-        | {"||D + X||^2 against 4 and 4/3": (4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2, (3 * D - X) ** 2 / 3)}
-    )
+    split = 4 * D**2 + sp.Rational(4, 3) * X**2 - (D + X) ** 2
+    identities = errors() | _cohort() | {"||D + X||^2 against 4 and 4/3": (split, (3 * D - X) ** 2 / 3)}
     square, third = s.eta**2, sp.Rational(4, 3)
     proved = {
         "drift": (4 * s.nu**2, s.nu**2 * square),
@@ -159,20 +156,10 @@ def lag(s: Formula) -> Proof:
     stated = _stated(s, "lag_after")
     theta, m, L, root = sp.symbols("theta m L r", positive=True)
     share, total, present, r, M = sp.symbols("l A A_C r_C M", positive=True)
-    identities = (
-        errors()
-        | _cohort()
-        | {
-            "the absent users' sum": (
-                (total - present) / M,
-                ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M),
-            ),
-            "2 sqrt F sqrt S": _young(3, 20),
-            "2 sqrt F sqrt E": _young(1, 100),
-            "2 sqrt F sqrt W": _young(4, 1),
-            "2 <z, Delta>": _young(2, 3),
-        }
-    )
+    absent = ((1 - share) * total / M - share * (present / r - total / M)).subs(share, r / M)
+    identities = errors() | _cohort() | {"the absent users' sum": ((total - present) / M, absent)}
+    identities |= {"2 sqrt F sqrt S": _young(3, 20), "2 sqrt F sqrt E": _young(1, 100)}
+    identities |= {"2 sqrt F sqrt W": _young(4, 1), "2 <z, Delta>": _young(2, 3)}
     p, w, two_thirds = sp.Rational(3, 20), sp.Rational(1, 100), sp.Rational(2, 3)
     length, square = m * L, theta**2 * m * L**2 / 576  # l, (eta~ nu)^2
     short = theta * root / 24  # eta~ nu
