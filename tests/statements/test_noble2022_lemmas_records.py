@@ -93,9 +93,9 @@ def expected(function: Callable[[Any], Any], tau: float) -> Any:
         return mpmath.quad(lambda z: both(z) * density(z), [-12, -6, -2, 0, 2, 6, 12])
 
 
-def compared(build: Callable[..., Any], instance: dict[str, Any]) -> Case:
-    """Both sides of Corollary C.1 on its instance."""
-    return exact.compared(corollaryC_1.COROLLARY, build(corollaryC_1.COROLLARY, instance))
+def compared(check: Check, instance: dict[str, Any]) -> Case:
+    """Both sides of Corollary C.1 on an instance of the check."""
+    return exact.compared(corollaryC_1.COROLLARY, check.make(corollaryC_1.COROLLARY, instance))
 
 
 def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:

@@ -93,6 +93,11 @@ def averaged(s: Mapping[str, Any]) -> Any:
     return variance(s) / (s["K"] * s["l"] * s["M"])
 
 
+def shared(s: Mapping[str, Any]) -> Any:
+    """1 + lM/eta_g^2."""
+    return 1 + s["l"] * s["M"] / s["eta_g"] ** 2
+
+
 def logarithm(s: Mapping[str, Any], W: Any) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), from sympy symbols."""
     return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))

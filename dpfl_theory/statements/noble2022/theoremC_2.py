@@ -59,30 +59,10 @@ def _steps(s: Symbols) -> Mapping[str, Any]:
     return {"eta_g": eta_g, "eta_l": 1 / (8 * (1 + s.B**2) * s.nu * s.K * eta_g)}
 
 
-def _convex(s: Symbols) -> Sides:
+def _drift(s: Symbols) -> Any:
+    """(nu G^2/T^2)^(1/3), each factor for itself."""
     third = sp.Rational(1, 3)
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
-            "sampling of users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.T * s.l * s.M),
-            "heterogeneity": s.c * s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
-            "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
-        },
-    )
-
-
-def _non_convex(s: Symbols) -> Sides:
-    third = sp.Rational(1, 3)
-    return Sides(
-        {"gradient": s.gradient},
-        {
-            "noise": s.c * s.nu * sp.sqrt(s.F0) * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
-            "sampling of users": s.c * s.nu * s.G * sp.sqrt(s.F0 * (1 - s.l)) / sp.sqrt(s.T * s.l * s.M),
-            "heterogeneity": s.c * s.F0 ** (2 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
-            "start": s.c * s.B**2 * s.nu * s.F0 / s.T,
-        },
-    )
+    return s.nu**third * s.G ** (2 * third) / s.T ** (2 * third)
 
 
 CONVEX: Statement = Statement(
@@ -92,7 +72,15 @@ CONVEX: Statement = Statement(
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
-    sides=_convex,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.D0 ** sp.Rational(4, 3) * _drift(s),
+            "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
+        },
+    ),
     prescription=_steps,
     checks=battery(
         refuting.starts_at_the_minimiser("D0"), refuting.two_slopes, refuting.first_step("excess", "fedavg")
@@ -129,7 +117,15 @@ NON_CONVEX: Statement = replace(
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
-    sides=_non_convex,
+    sides=lambda s: Sides(
+        {"gradient": s.gradient},
+        {
+            "noise": s.c * s.nu * sp.sqrt(s.F0) * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M),
+            "sampling of users": s.c * s.nu * s.G * sp.sqrt(s.F0 * (1 - s.l)) / sp.sqrt(s.T * s.l * s.M),
+            "heterogeneity": s.c * s.F0 ** sp.Rational(2, 3) * _drift(s),
+            "start": s.c * s.B**2 * s.nu * s.F0 / s.T,
+        },
+    ),
     checks=battery(
         refuting.starts_at_the_minimiser("F0"), refuting.noise_stays, refuting.first_step("gradient", "fedavg")
     ),

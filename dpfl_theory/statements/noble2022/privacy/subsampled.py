@@ -185,18 +185,6 @@ def _lemma_sides(s: Symbols) -> Sides:
     return Sides({"Renyi budget": s.rdp_q}, {"bound": sp.log(1 + second + s.rest) / (s.alpha - 1)})
 
 
-def _interpolation_sides(s: Symbols) -> Sides:
-    a = s.alpha
-    low, high = sp.floor(a), sp.ceiling(a)
-    return Sides(
-        {"Renyi budget": s.rdp_q},
-        {
-            "below": (1 - a + low) * (low - 1) / (a - 1) * s.rdp_floor,
-            "above": (a - low) * (high - 1) / (a - 1) * s.rdp_ceiling,
-        },
-    )
-
-
 def _edges(build: Any, order: float, text: str, beyond: float) -> Iterator[Check]:
     """Both sides of the hypotheses on alpha and q."""
     one = {"sigma_g": [1.0], "alpha": [order], "q": [0.2]}
@@ -231,7 +219,13 @@ EQ8: Statement = Statement(
     source=Source(PAPER, "Appendix B.4", "(8)"),
     symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
-    sides=_interpolation_sides,
+    sides=lambda s: Sides(
+        {"Renyi budget": s.rdp_q},
+        {
+            "below": (1 - s.alpha + sp.floor(s.alpha)) * (sp.floor(s.alpha) - 1) / (s.alpha - 1) * s.rdp_floor,
+            "above": (s.alpha - sp.floor(s.alpha)) * (sp.ceiling(s.alpha) - 1) / (s.alpha - 1) * s.rdp_ceiling,
+        },
+    ),
     checks=battery(
         _integers,
         Check("privacy", "certified limits of the true divergence", _bounded(whole=False), _BROKEN),

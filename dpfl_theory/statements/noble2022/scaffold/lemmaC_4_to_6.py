@@ -192,30 +192,6 @@ def _step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     return lambda share: product
 
 
-def _c4_sides(s: Symbols) -> Sides:
-    return Sides(
-        {"move": s.move},
-        {
-            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
-            "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
-            "excess": 8 * s.nu * s.eta**2 * s.gap,
-            "noise": 9 * s.eta**2 * noble.averaged(s),
-        },
-    )
-
-
-def _c4_sharp_sides(s: Symbols) -> Sides:
-    return Sides(
-        {"move": s.move},
-        {
-            "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
-            "lag": sp.Rational(8, 3) * s.nu**2 * s.eta**2 * s.lag,
-            "slope": sp.Rational(4, 3) * s.eta**2 * s.slope,
-            "noise": 4 * s.eta**2 * noble.averaged(s),
-        },
-    )
-
-
 def _c5_sides(s: Symbols) -> Sides:
     """Without convexity by the gradient, whose square is at most 2 nu times the excess."""
     power = s.l ** (2 * s.alpha - 1)
@@ -334,7 +310,26 @@ C4, C4_SHARPENED = _pair(
     ids=("noble2022.lemmaC.4", "noble2022.lemmaC.4.sharpened"),
     names=_ROUND,
     observed=("move", "drift"),
-    sides=(_c4_sides, _c4_sharp_sides),
+    sides=(
+        lambda s: Sides(
+            {"move": s.move},
+            {
+                "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+                "lag": 8 * s.nu**2 * s.eta**2 * s.lag,
+                "excess": 8 * s.nu * s.eta**2 * s.gap,
+                "noise": 9 * s.eta**2 * noble.averaged(s),
+            },
+        ),
+        lambda s: Sides(
+            {"move": s.move},
+            {
+                "drift": 4 * s.eta**2 * s.nu**2 * s.drift,
+                "lag": sp.Rational(8, 3) * s.nu**2 * s.eta**2 * s.lag,
+                "slope": sp.Rational(4, 3) * s.eta**2 * s.slope,
+                "noise": 4 * s.eta**2 * noble.averaged(s),
+            },
+        ),
+    ),
     conditions=(Hypothesis(lambda s: s.eta <= 1 / s.nu, r"$\tilde\eta \le 1/\nu$"),),
     proof=move,
     checks=_c4_checks,

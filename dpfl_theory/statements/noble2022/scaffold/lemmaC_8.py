@@ -113,26 +113,9 @@ EXPLICIT_SHARPENED: Statement = replace(
 )
 
 
-def _spread(s: Symbols) -> Any:
-    """1 + lM/eta_g^2."""
-    return 1 + s.l * s.M / s.eta_g**2
-
-
-def _printed(s: Symbols) -> Sides:
-    deviation = noble.deviation(s)
-    root = sp.sqrt(s.T * s.K * s.l * s.M)
-    return Sides(
-        {"excess": s.excess},
-        {
-            "noise": s.c * s.D0 * deviation / root * sp.sqrt(_spread(s)),
-            "start": s.c * s.nu / s.T * s.D0**2 * (1 / s.l) ** sp.Rational(2, 3),
-        },
-    )
-
-
 def strongly_convex(s: Symbols) -> Any:
     """The printed right side for strongly convex objectives."""
-    noise = noble.averaged(s) / (s.mu * s.T) * _spread(s)
+    noise = noble.averaged(s) / (s.mu * s.T) * noble.shared(s)
     return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
 
 
@@ -174,7 +157,7 @@ def short_steps(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def _balance(s: Symbols) -> Any:
     """The eta~ at which the two terms of Theorem C.1.explicit are equal: D_0/sqrt(10 T W)."""
-    return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * _spread(s))
+    return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * noble.shared(s))
 
 
 def best_step(values: Mapping[str, float]) -> float:
@@ -189,7 +172,7 @@ def _two_cases(s: Formula) -> Proof:
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
     terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
-    best, second = s.like(EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * _spread(s)
+    best, second = s.like(EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * noble.shared(s)
     return proved(
         (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
         (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
@@ -240,7 +223,13 @@ LEMMA: Statement = Statement(
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
-    sides=_printed,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * sp.sqrt(noble.shared(s)),
+            "start": s.c * s.nu / s.T * s.D0**2 * (1 / s.l) ** sp.Rational(2, 3),
+        },
+    ),
     checks=battery(
         algebra(_SHORT, expected="violated", strongly=False)(_too_short_a_step),
         algebra("a step that is too short, strongly convex", _SECOND, "violated", strongly=True)(_too_short_a_step),
@@ -261,7 +250,7 @@ REPAIRED: Statement = Statement(
     sides=lambda s: Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
-            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
+            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * noble.shared(s) / s.T),
             "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     ),

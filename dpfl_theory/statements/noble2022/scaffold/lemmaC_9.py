@@ -39,18 +39,6 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import proved
 
 
-def _printed(s: Symbols) -> Sides:
-    deviation = noble.deviation(s)
-    root = sp.sqrt(s.T * s.K * s.l * s.M)
-    return Sides(
-        {"gradient": s.gradient},
-        {
-            "noise": s.c * sp.sqrt(s.F0) * deviation / root * sp.sqrt(1 + s.l * s.M / s.eta_g**2),
-            "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
-        },
-    )
-
-
 @algebra("no step size helps", expected="violated")
 def _no_step_helps(s: Formula) -> Proof:
     """Whatever eta_l and the weights are: F(x) = nu x^2/2 up to |x| = k and linear beyond, x^0 = k, M = l = K = s =
@@ -256,7 +244,17 @@ LEMMA: Statement = Statement(
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
-    sides=_printed,
+    sides=lambda s: Sides(
+        {"gradient": s.gradient},
+        {
+            "noise": s.c
+            * sp.sqrt(s.F0)
+            * noble.deviation(s)
+            / sp.sqrt(s.T * s.K * s.l * s.M)
+            * sp.sqrt(noble.shared(s)),
+            "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
+        },
+    ),
     checks=battery(
         _no_step_helps,
         _too_short_a_step,
