@@ -17,7 +17,7 @@ import sympy as sp
 
 from dpfl_theory.checks import exact
 from dpfl_theory.checks.worst_case import inequality, solve
-from dpfl_theory.core import Case, Performance, Sides, Statement, Values, WorstCase
+from dpfl_theory.core import Case, Check, Performance, Sides, Statement, Values, WorstCase
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.base import expected as enumerated
