@@ -247,11 +247,7 @@ LEMMA: Statement = Statement(
     sides=lambda s: Sides(
         {"gradient": s.gradient},
         {
-            "noise": s.c
-            * sp.sqrt(s.F0)
-            * noble.deviation(s)
-            / sp.sqrt(s.T * s.K * s.l * s.M)
-            * sp.sqrt(noble.shared(s)),
+            "noise": s.c * sp.sqrt(s.F0) * noble.deviation(s) * sp.sqrt(noble.shared(s) / (s.T * s.K * s.l * s.M)),
             "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
         },
     ),
