@@ -109,8 +109,7 @@ def fitted(
     symbols: Sequence[float] = (),
     **judged: Any,
 ) -> dict[str, Any]:
-    """The evidence on one grid (`exponent`): the slope over the grid with its limits and the bound's own slope, the
-    least share of the bound that its leading term has, and the least constant at each point.
+    """The evidence on one grid (`exponent`), from its runs.
 
     found: the run at each point of the grid; observed: a run's values, shape (replicates,); share: of the leading term,
     from the terms and the bound; without: the same run without the term's source, for the least share of the observed
