@@ -16,17 +16,7 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
-from dpfl_theory.statements.noble2022.privacy._symbols import (
-    DELTA,
-    NOISE,
-    ORDER,
-    PAPER,
-    both_sides,
-    edges,
-    numbers,
-    stated,
-    symbols,
-)
+from dpfl_theory.statements.noble2022.privacy._symbols import both_sides, edges, numbers, stated, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import enclosure, proved
 
@@ -96,7 +86,7 @@ _STATED = Hypothesis(
 LEMMA_B1: Statement = Statement(
     id="noble2022.lemmaB.1",
     kind="lemma",
-    source=Source(PAPER, "Lemma B.1, Appendix B.1"),
+    source=Source(privacy.PAPER, "Lemma B.1, Appendix B.1"),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     hypotheses=(_STATED,),
     relation="==",
@@ -183,7 +173,7 @@ _SAMPLES = {
 LEMMA_B2: Statement = Statement(
     id="noble2022.lemmaB.2",
     kind="lemma",
-    source=Source(PAPER, "Lemma B.2, Appendix B.1"),
+    source=Source(privacy.PAPER, "Lemma B.2, Appendix B.1"),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     hypotheses=(
         Hypothesis(
@@ -268,13 +258,13 @@ _BUDGET = numbers(alpha="2", budget="0.5", delta="0.01")
 LEMMA_B4: Statement = Statement(
     id="noble2022.lemmaB.4",
     kind="lemma",
-    source=Source(PAPER, "Lemma B.4, Appendix B.2"),
+    source=Source(privacy.PAPER, "Lemma B.4, Appendix B.2"),
     symbols=(
         *symbols("epsilon"),
         replace(privacy.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$"),
         *symbols("delta", "alpha"),
     ),
-    hypotheses=(ORDER, DELTA),
+    hypotheses=(privacy.ORDER, privacy.DELTA),
     relation="==",
     sides=lambda s: Sides(
         {"epsilon": s.epsilon}, {"Renyi budget": s.rdp, "conversion": sp.log(1 / s.delta) / (s.alpha - 1)}
@@ -355,9 +345,9 @@ def _two_gaussians(s: Formula) -> Proof:
 LEMMA_B5: Statement = Statement(
     id="noble2022.lemmaB.5",
     kind="lemma",
-    source=Source(PAPER, "Lemma B.5, Appendix B.2"),
+    source=Source(privacy.PAPER, "Lemma B.5, Appendix B.2"),
     symbols=symbols("rdp", "rdp_1", "rdp_2"),
-    hypotheses=(ORDER,),
+    hypotheses=(privacy.ORDER,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2}),
     checks=battery(
         _two_gaussians,
@@ -417,9 +407,9 @@ _ONE = {**numbers(sigma_g="1", alpha="2"), "distance": "1"}
 LEMMA_B6: Statement = Statement(
     id="noble2022.lemmaB.6",
     kind="lemma",
-    source=Source(PAPER, "Lemma B.6, Appendix B.2"),
+    source=Source(privacy.PAPER, "Lemma B.6, Appendix B.2"),
     symbols=symbols("rdp", "alpha", "sigma_g"),
-    hypotheses=(ORDER, NOISE),
+    hypotheses=(privacy.ORDER, privacy.NOISE),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)}),
     checks=battery(
         _square,

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbols, battery, checks
@@ -83,8 +84,7 @@ def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
 
 def _sides(s: Symbols, constants: Constants) -> Sides:
     gain, alone, shared = map(sp.Rational, constants)
-    weight = 27 * s.nu**2 * s.eta**2 / s.l
-    shrink = 1 - s.mu * s.eta / 2
+    weight, shrink = 27 * s.nu**2 * s.eta**2 / s.l, 1 - s.mu * s.eta / 2
     noise = s.eta**2 * noble.averaged(s)
     return Sides(
         {"distance": s.distance_after, "lag": weight * s.lag_after},
@@ -129,35 +129,23 @@ STEP = Hypothesis(
 )
 
 
-def _limit(mu: Fraction) -> Callable[[Fraction], Fraction]:
-    return lambda share: largest_step(share, mu)
-
-
-def _exact() -> tuple[Check, ...]:
+def _exact() -> Iterator[Check]:
     """On quadratics at the largest steps, a hundredth beyond them, and over every draw; and worst cases."""
     convex = QUADRATICS["convex"]
+    one, two = convex["one user"], {**convex["two far apart, one at a time"], "V": ["0", "1"]}
     four = {**convex["four users, one at a time"], "curvatures": ["1", "1", "1/2", "1/3"]}
-    strong: list[Check] = []
-    for name, instance, mu in (
-        ("two users", {**convex["two far apart, one at a time"], "V": ["0", "1"]}, Fraction(1, 4)),
-        ("one user", convex["one user"], Fraction(1)),
-        ("four users", four, Fraction(1, 3)),
-    ):
-        found = exact.at_limit(_limit(mu), {f"{name}, strongly convex": instance})
-        strong += checks("exact", exact.rounds_of, found)
-    short = exact.at_limit(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": convex["one user"]})
-    flat = {**convex["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
-    return (
-        *exact.checks(largest_step, "flat", mu="0"),
-        *checks("exact", exact.rounds_of, short),
-        *strong,
-        exact.outside("eta~ <= l^(2/3)/(24 nu)", Fraction(101, 2400), flat),
-        exact.outside("eta~ <= l/(54 mu)", Fraction(101, 5400)),
-        exact.outside("eta_g >= 1", Fraction(1, 24), flat, eta_g="99/100"),
-        *exact.draws(largest_step),
-        *worst.of_scaffold("convex"),
-        *worst.of_scaffold("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
-    )
+    flat = {**one, "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
+    yield from exact.checks(largest_step, "flat", mu="0")
+    found = exact.at_limit(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": one})
+    for name, instance, mu in (("two users", two, "1/4"), ("one user", one, "1"), ("four users", four, "1/3")):
+        found |= exact.at_limit(partial(largest_step, mu=Fraction(mu)), {f"{name}, strongly convex": instance})
+    yield from checks("exact", exact.rounds_of, found)
+    yield exact.outside("eta~ <= l^(2/3)/(24 nu)", Fraction(101, 2400), flat)
+    yield exact.outside("eta~ <= l/(54 mu)", Fraction(101, 5400))
+    yield exact.outside("eta_g >= 1", Fraction(1, 24), flat, eta_g="99/100")
+    yield from exact.draws(largest_step)
+    yield from worst.of_scaffold("convex")
+    yield from worst.of_scaffold("strongly convex", of=lambda at: at["M"] == 2, mu="1/2")
 
 
 _RUNS = one_round(lambda values: limit(values) * float(values["nu"]))
