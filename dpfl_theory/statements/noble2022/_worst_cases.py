@@ -118,15 +118,10 @@ def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:
     return {"M": M, "l": Fraction(size, M), "K": K, "R": 4, "s": Fraction(1, 2), "varsigma^2": V, "Sigma^2": 0.5 * V}
 
 
-_SCAFFOLD: tuple[dict[str, Any], ...] = (
-    {"M": 1, "size": 1, "K": 1},
-    {"M": 1, "size": 1, "K": 3},
-    {"M": 2, "size": 1, "K": 1},
-    {"M": 2, "size": 1, "K": 2},
-    {"M": 2, "size": 2, "K": 2},
-    {"M": 3, "size": 1, "K": 1},
-    {"M": 3, "size": 2, "K": 1, "eta_g": 2},
-)
+_SCAFFOLD: list[dict[str, Any]] = [
+    dict(zip(("M", "size", "K"), sizes)) for sizes in ((1, 1, 1), (1, 1, 3), (2, 1, 1), (2, 1, 2), (2, 2, 2), (3, 1, 1))
+]
+_SCAFFOLD.append({"M": 3, "size": 2, "K": 1, "eta_g": 2})
 
 
 def of_scaffold(
@@ -211,15 +206,10 @@ def free_step(statement: Statement, instance: Mapping[str, Any], cost: float | N
     return Performance(world.problem, left, right, f"one step from a free point, {kind}")
 
 
-_FEDAVG: tuple[dict[str, Any], ...] = (
-    {"M": 1, "size": 1, "K": 2, "B": 1},
-    {"M": 2, "size": 1, "K": 1, "B": 1},
-    {"M": 2, "size": 1, "K": 2, "B": 1},
-    {"M": 2, "size": 2, "K": 2, "B": 1},
-    {"M": 2, "size": 1, "K": 2, "B": 3},
-    {"M": 3, "size": 1, "K": 1, "B": 2},
-    {"M": 3, "size": 2, "K": 1, "B": 1},
-)
+_FEDAVG: list[dict[str, Any]] = [
+    dict(zip(("M", "size", "K", "B"), sizes))
+    for sizes in ((1, 1, 2, 1), (2, 1, 1, 1), (2, 1, 2, 1), (2, 2, 2, 1), (2, 1, 2, 3), (3, 1, 1, 2), (3, 2, 1, 1))
+]
 MORE: dict[str, dict[str, Any]] = {"convex": {}, "strongly convex": {"mu": "1/2"}, "non-convex": {}}
 _FREE = (
     "It decides the largest cost of a step from a free point for a round. The drift up to that point, which the proof "

@@ -60,13 +60,19 @@ def symbols(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) ->
     return {**vars(moments), **steps, **sizes, **exponent, **noise(users.variance)}
 
 
-def rounds_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """Every round from every start and at every variance of the instance."""
+def every_round(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Users, RoundMoments]]:
+    """Every round from every start and at every variance of the instance, with these in words."""
     for start, V in product(instance["start"], instance["V"]):
         users = users_of({**instance, "start": start, "V": V})
         at = {"x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
         for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-            yield Values(symbols(users, moments, instance), {"t": t, **at})
+            yield {"t": t, **at}, users, moments
+
+
+def rounds_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The same by the symbols of Lemmas C.4 to C.7."""
+    for at, users, moments in every_round(instance):
+        yield Values(symbols(users, moments, instance), at)
 
 
 def at_limit(

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
@@ -30,7 +30,7 @@ from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
@@ -156,11 +156,8 @@ def combination(s: Formula, **noise: str) -> Proof:
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Every round from every start and at every variance of the instance."""
     given = round_constants(statement)
-    for start, V in product(instance["start"], instance["V"]):
-        users = users_of({**instance, "start": start, "V": V})
-        for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-            at = {"t": t, "x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
-            yield Case(at, *descent(users, moments, given))
+    for at, users, moments in exact.every_round(instance):
+        yield Case(at, *descent(users, moments, given))
 
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
