@@ -213,29 +213,23 @@ SURE, RARE = "delta tends to 1", "Tl = delta"
 """One user, epsilon = 1/T, log(1/delta) = T^(-5); any delta, epsilon = delta/T^2 with M = T/delta users, lM = 1."""
 
 
-def floor_and_bound(s: Formula, family: str, delta: Any = None) -> tuple[Any, Any]:
-    """The floor that no step size and no weights get below, and the right side, as expressions of T and c.
-
-    delta: of the second family.
-    """
-    T, at = s.T, dict.fromkeys(("K", "s", "R", "nu", "C", "D0", "d"), sp.Integer(1)) | {"varsigma": sp.Integer(0)}
-    if "G" in s:
-        at |= {"G": sp.Integer(0), "B": sp.Integer(1)}
-    if family == SURE:
-        users, at = sp.Integer(1), {**at, "delta": sp.exp(-(T**-5)), "epsilon": 1 / T}
-    else:
-        users, at = T / delta, {**at, "delta": delta, "epsilon": delta / T**2}
-    there = of(s.statement, **at, M=users, l=1 / users)
-    tau = 2 * there.prescribed["sigma_g"]
-    alone = 1 if users == 1 else 1 - 1 / users
-    floor = (sp.Rational(1, 2) - 3 * T / (alone * tau * sp.sqrt(2 * sp.pi))) / 2
-    return floor, sp.simplify(there.rhs)
-
-
 def _refuted(family: str, **instance: Any) -> Check:
+    """The floor that no step size and no weights get below, and the right side, as T grows. delta: of the second
+    family."""
+
     @algebra(f"no constant serves: {family}", expected="violated", **instance)
     def step(s: Formula, T: list[str], delta: str | None = None) -> Proof:
-        floor, right = floor_and_bound(s, family, sp.Rational(delta) if delta else None)
+        at = dict.fromkeys(("K", "s", "R", "nu", "C", "D0", "d"), sp.Integer(1)) | {"varsigma": sp.Integer(0)}
+        at |= {"G": sp.Integer(0), "B": sp.Integer(1)} if "G" in s else {}
+        if delta is None:
+            users, budget = sp.Integer(1), {"delta": sp.exp(-(s.T**-5)), "epsilon": 1 / s.T}
+        else:
+            users, budget = s.T / sp.Rational(delta), {"delta": sp.Rational(delta)}
+            budget["epsilon"] = budget["delta"] / s.T**2
+        there = of(s.statement, **at, **budget, M=users, l=1 / users)
+        tau, alone = 2 * there.prescribed["sigma_g"], 1 if users == 1 else 1 - 1 / users
+        floor = (sp.Rational(1, 2) - 3 * s.T / (alone * tau * sp.sqrt(2 * sp.pi))) / 2
+        right = sp.simplify(there.rhs)
         stays, tends = sp.limit(floor, s.T, sp.oo), sp.limit(right.subs(s.c, 1), s.T, sp.oo)
         needed = [float((floor / right).subs(s.c, 1).subs(s.T, sp.Rational(t)).evalf(30)) for t in T]
         proportional = sp.simplify(sp.diff(right, s.c) * s.c - right) == 0
