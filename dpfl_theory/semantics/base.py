@@ -66,9 +66,16 @@ class Vector:
         return Vector(self.known / divisor, {name: c / divisor for name, c in self.errors.items()})
 
 
-def average(vectors: Sequence[Vector]) -> Vector:
-    """Their mean."""
-    return sum(vectors[1:], vectors[0]) / len(vectors)
+Averaged = TypeVar("Averaged", "Vector", Fraction)
+
+
+def average(values: Sequence[Averaged]) -> Averaged:
+    """The mean of vectors, or of fractions.
+
+    >>> average([Fraction(1), Fraction(2)])
+    Fraction(3, 2)
+    """
+    return sum(values[1:], values[0]) / len(values)
 
 
 def law(name: Hashable) -> Hashable:

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Statement
 
-__all__ = ["Instance", "Instances", "Row", "Runs", "edge", "fixed", "independent", "problem", "row"]
+__all__ = ["Instance", "Instances", "Row", "Runs", "edge", "edges_of", "fixed", "independent", "problem", "row"]
 
 Instance = dict[str, Any]
 OUTSIDE = "not-applicable"
@@ -71,6 +71,24 @@ def edge(
 ) -> Row:
     """A row just outside a hypothesis and within all others."""
     return Row(name, instance, outside=outside, given=given, unless=unless)
+
+
+def edges_of(
+    method: str,
+    build: Callable[..., Any],
+    instance: Mapping[str, Any],
+    outside: Mapping[str, Mapping[str, Any]],
+    inside: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Iterator[Check]:
+    """The checks just inside and just outside of hypotheses, by these in words: what each changes in an instance.
+
+    >>> found = edges_of("exact", print, {"T": 9}, {"T >= 1": {"T": 0}}, {"T >= 1": {"T": 1}})
+    >>> [(check.name, check.instance, check.expected) for check in found]
+    [('just inside T >= 1', {'T': 1}, 'holds'), ('just outside T >= 1', {'T': 0}, 'not-applicable')]
+    """
+    for side, changes, verdict in (("inside", inside or {}, "holds"), ("outside", outside, OUTSIDE)):
+        for words, change in changes.items():
+            yield Check(method, f"just {side} {words}", build, {**instance, **change}, verdict)
 
 
 class Instances(tuple[Row, ...]):

@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Statement
+from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 
-__all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
+__all__ = ["ALPHA", "Fit", "exponent", "fitted", "refuted", "slope_of", "terms"]
 
 ALPHA = 1e-6
 """The error probability of a fitted exponent's limits."""
@@ -97,6 +97,33 @@ def exponent(
     if vanishing:
         found["share_of_the_excess"] = round(min(vanishing), 4)
     return found
+
+
+def fitted(
+    statement: Statement,
+    regime: Mapping[str, Any],
+    found: Sequence[Experiment],
+    observed: Callable[[Experiment], Any],
+    share: Callable[[Mapping[str, float], float], float],
+    without: Callable[[Experiment], Experiment] | None = None,
+    symbols: Sequence[float] = (),
+    **judged: Any,
+) -> dict[str, Any]:
+    """The evidence on one grid (`exponent`), from its runs.
+
+    found: the run at each point of the grid; observed: a run's values, shape (replicates,); share: of the leading term,
+    from the terms and the bound; without: the same run without the term's source, for the least share of the observed
+    value that vanishes with it; symbols: the symbol's values where the grid has others; judged: for `exponent`.
+    """
+    import numpy as np
+
+    samples, each = [observed(run) for run in found], [terms(statement, run.values) for run in found]
+    bounds = [math.fsum(one.values()) for one in each]
+    vanishing = [
+        1.0 - float(np.mean(observed(without(run))) / np.mean(sample)) for run, sample in zip(found, samples) if without
+    ]
+    at = symbols or [float(value) for value in regime["grid"]]
+    return exponent(regime, at, samples, bounds, list(map(share, each, bounds)), vanishing, **judged)
 
 
 class Fit(Mapping[str, Any]):

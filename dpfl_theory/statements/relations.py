@@ -20,7 +20,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = [
-    *("Formula", "Proof", "algebra", "becomes", "equal_sides", "in_the_limit", "limit", "of"),
+    *("Formula", "Proof", "algebra", "becomes", "checked", "equal_sides", "in_the_limit", "limit", "of"),
     *("prescribes_as", "special_form", "specialises"),
 ]
 
@@ -130,6 +130,20 @@ def algebra(
         return Check("algebra", name, build, instance, expected, part)
 
     return made
+
+
+def checked(
+    method: str, name: str, part: str = "", expected: str = "holds", **instance: Any
+) -> Callable[[Callable[..., Any]], Check]:
+    """The check of this method and name from its ``build``, for one that no other check shares.
+
+    >>> @checked("exact", "at 1", x="1")
+    ... def at_one(statement, instance):
+    ...     return []
+    >>> at_one.method, at_one.name, at_one.instance
+    ('exact', 'at 1', {'x': '1'})
+    """
+    return lambda build: Check(method, name, build, instance, expected, part)
 
 
 def _decided(proof: Proof) -> Outcome:

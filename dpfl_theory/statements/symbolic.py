@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -14,7 +15,17 @@ from dpfl_theory.core import Outcome, Statement
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["all_equal", "as_fractions", "decided", "enclosure", "equal", "errors", "least_on_the_unit_box", "sides_at"]
+__all__ = [
+    "all_equal",
+    "as_fractions",
+    "decided",
+    "enclosure",
+    "equal",
+    "errors",
+    "least_on_the_unit_box",
+    "proved",
+    "sides_at",
+]
 
 DIGITS = 60
 """The number of digits to which numbers that are not rational are computed."""
@@ -181,6 +192,17 @@ def least_on_the_unit_box(polynomial: Any, symbols: tuple[Any, ...]) -> Any:
         )
         for at in product(*(range(n + 1) for n in degrees))
     )
+
+
+def proved(*steps: tuple[Any, Any, str]) -> Outcome:
+    """As `all_equal`, but a step that fails refutes only the proof, not the statement.
+
+    >>> import sympy as sp
+    >>> proved((sp.Symbol("x"), sp.Symbol("y"), "a step")).verdict
+    'inconclusive'
+    """
+    found = all_equal(*steps)
+    return replace(found, true=found.true or None)
 
 
 def decided(identities: Mapping[str, tuple[Any, Any]], slacks: Mapping[str, Any], symbols: tuple[Any, ...]) -> Outcome:

@@ -19,15 +19,8 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.experiments import problem_of
-from dpfl_theory.statements.noble2022 import _runs, _step_size
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2_repaired
-from dpfl_theory.statements.noble2022.scaffold import (
-    _one_user,
-    lemmaC_8,
-    lemmaC_9,
-    theoremC_1_explicit,
-    theoremC_1_repaired,
-)
+from dpfl_theory.statements.noble2022 import _moments, _runs, _step_size, theoremC_2
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9, theoremC_1
 from dpfl_theory.statements.relations import of
 
 
@@ -156,9 +149,9 @@ def test_the_runs_know_their_variance_and_dissimilarity() -> None:
 def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
          "D0": 1.0, "F0": 1.0, "T": 10.0}  # fmt: skip
-    for kind, part in (("convex", "CONVEX"), ("non-convex", "NON_CONVEX")):
+    for kind, part in (("convex", "CONVEX_REPAIRED"), ("non-convex", "NON_CONVEX_REPAIRED")):
         assert _step_size.step(kind, v) == 1 / 32
-        statement = getattr(theoremC_2_repaired, part)
+        statement = getattr(theoremC_2, part)
         symbols = symbols_of(statement)
         eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
@@ -170,7 +163,7 @@ def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
          "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "eta_g": math.sqrt(10)}  # fmt: skip
     steps = {
         "theoremC.1.convex": lemmaC_8.best_step,
-        "theoremC.1.strongly-convex": theoremC_1_repaired.strong_step,
+        "theoremC.1.strongly-convex": theoremC_1.strong_step,
         "theoremC.1.non-convex": lemmaC_9.best_step,
         "theoremC.2.convex": lambda v: _step_size.step("convex", v),
         "theoremC.2.strongly-convex": _step_size.strong_step,
@@ -341,7 +334,7 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
         assert {**described, "D0": "D0 = 0", "F0": "F0 = 0", "T": "T = 0"}[name] in evidence.reason
 
 
-@pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
+@pytest.mark.parametrize("theorem", [lemmaC_8.EXPLICIT, lemmaC_8.EXPLICIT_SHARPENED], ids=lambda s: s.id)
 def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds whose local steps are shorter by this factor than prescribed."""
     instance, honest = {"T": 240, "V": ["0", "1/1000"]}, WorldOperations.descend
@@ -351,12 +344,12 @@ def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pyte
             return honest(o, y, i, pace * step, steps, direction)
 
         monkeypatch.setattr(WorldOperations, "descend", slow)
-        found = theoremC_1_explicit.long_means(theorem, instance)
+        found = lemmaC_8.long_means(theorem, instance)
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 
 
 @pytest.mark.exhaustive(keep=1)
-@pytest.mark.parametrize("theorem", theoremC_1_explicit.STATEMENTS, ids=lambda s: s.id)
+@pytest.mark.parametrize("theorem", [lemmaC_8.EXPLICIT, lemmaC_8.EXPLICIT_SHARPENED], ids=lambda s: s.id)
 def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> None:
     weak = theorem
     for term in sides_of(theorem).rhs:
@@ -369,7 +362,7 @@ def test_a_thousandth_of_the_explicit_theorem_is_noticed(theorem: Statement) -> 
 
 @pytest.mark.slow
 def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
-    theorem = weak = theoremC_1_repaired.STRONGLY_CONVEX
+    theorem = weak = theoremC_1.STRONGLY_CONVEX_REPAIRED
     for term in sides_of(theorem).rhs:
         weak = changed(weak, term, Fraction(1, 10))
     (check,) = (c for c in theorem.checks if c.name == "one user, one local step")
@@ -380,7 +373,7 @@ def test_the_strongly_convex_half_notices_a_tenth_of_its_constants() -> None:
 def test_the_strongly_convex_cases_by_simulation() -> None:
     """V = 1/10, nu = 5, T = 240: the weighted mean excess of 20000 runs within six standard errors."""
     given = {"nu": ["5"], "T": [240], "V": ["1/10"]}
-    case = next(_one_user.one_step(theoremC_1_repaired.STRONGLY_CONVEX, given))
+    case = next(_moments.one_step(theoremC_1.STRONGLY_CONVEX_REPAIRED, given))
     eta, a = float(case.evidence_instance["eta~"]), 5.0
     rng = np.random.default_rng(3)
     x, total, weights = np.ones(20000), np.zeros(20000), 0.0
@@ -408,9 +401,9 @@ def changed(statement: Statement, term: str, factor: Fraction) -> Statement:
 @pytest.mark.parametrize("part", ["convex", "non-convex"])
 @pytest.mark.parametrize("term", ["noise", "start"])
 def test_a_changed_constant_of_theorem_c1_repaired_is_noticed(part: str, term: str) -> None:
-    from dpfl_theory.statements.noble2022.scaffold import theoremC_1_repaired as repaired
+    from dpfl_theory.statements.noble2022.scaffold import theoremC_1 as repaired
 
-    statement = {"convex": repaired.CONVEX, "non-convex": repaired.NON_CONVEX}[part]
+    statement = {"convex": repaired.CONVEX_REPAIRED, "non-convex": repaired.NON_CONVEX_REPAIRED}[part]
     lemma = {"convex": lemmaC_8.REPAIRED, "non-convex": lemmaC_9.REPAIRED}[part]
     outcome = repaired._at_sqrt("the lemma", lemma).make(changed(statement, term, Fraction(9, 10)))
     assert outcome.true is False

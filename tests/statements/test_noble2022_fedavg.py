@@ -17,11 +17,10 @@ from dpfl_theory.checks.worst_case import solve
 from dpfl_theory.core import Performance, Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _step_size
+from dpfl_theory.statements.noble2022 import _moments, _step_size, _worst_cases, theoremC_2
 from dpfl_theory.statements.noble2022._moments import Users, rounds, squares
 from dpfl_theory.statements.noble2022._step_size import ROUNDS
-from dpfl_theory.statements.noble2022.fedavg import _moments, _round, theoremC_2_repaired
-from dpfl_theory.statements.noble2022.fedavg._round import proof
+from dpfl_theory.statements.noble2022.theoremC_2 import proof
 
 KINDS = ("convex", "strongly convex", "non-convex")
 
@@ -100,23 +99,23 @@ def test_exact_rounds_refute_a_fifth_of_the_bound(part: str) -> None:
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_worst_cases_of_a_round_refute_smaller_coefficients(kind: str) -> None:
-    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
+    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_worst_cases.MORE[kind]}
     claim, smooth = ROUNDS[kind], kind == "non-convex"
     gain = {"convex": Fraction(21, 10), "strongly convex": Fraction(5), "non-convex": Fraction(99, 100)}
     noise, users = (Fraction(9, 20), Fraction(9, 10)) if smooth else (Fraction(99, 100), Fraction(3, 2))
-    assert refuted(_round.performance(theorem(kind), one, replace(claim, noise=noise)))
-    assert refuted(_round.performance(theorem(kind), {**one, "M": 2}, replace(claim, users=users)))
-    assert refuted(_round.performance(theorem(kind), one, replace(claim, gain=gain[kind])))
+    assert refuted(_worst_cases.fedavg_round(theorem(kind), one, replace(claim, noise=noise)))
+    assert refuted(_worst_cases.fedavg_round(theorem(kind), {**one, "M": 2}, replace(claim, users=users)))
+    assert refuted(_worst_cases.fedavg_round(theorem(kind), one, replace(claim, gain=gain[kind])))
 
 
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_step_from_a_free_point_costs_at_least_half_of_what_the_proof_says(kind: str) -> None:
     """21/16 for convex, 29/16 for strongly convex (mu = 1/2), 11/16 for smooth functions, at the longest step."""
-    instance = {"class": kind, "step": "1", **_round._MORE[kind]}
-    assert not refuted(_round.drift(theorem(kind), instance))
+    instance = {"class": kind, "step": "1", **_worst_cases.MORE[kind]}
+    assert not refuted(_worst_cases.free_step(theorem(kind), instance))
     price = {"convex": 0.75, "strongly convex": 0.75, "non-convex": 0.3}
-    assert refuted(_round.drift(theorem(kind), instance, price[kind]))
+    assert refuted(_worst_cases.free_step(theorem(kind), instance, price[kind]))
 
 
 @pytest.mark.slow
@@ -124,7 +123,7 @@ def test_worst_cases_of_a_round_need_the_drift() -> None:
     """Two users with four local steps each, with hardly more progress than they make; no drift at all is refuted."""
     instance = {"class": "convex", "M": 2, "size": 2, "K": 4, "B": 1, "step": "1"}
     claim = replace(ROUNDS["convex"], gain=Fraction(9, 5), noise=Fraction(3), drift=Fraction(0))
-    assert refuted(_round.performance(theorem("convex"), instance, claim))
+    assert refuted(_worst_cases.fedavg_round(theorem("convex"), instance, claim))
 
 
 @pytest.mark.slow
@@ -132,7 +131,7 @@ def test_the_sums_over_the_rounds_read_the_entered_terms() -> None:
     """Any term a hundredth smaller, and the algebra fails."""
     for kind in KINDS:
         statement, strongly = theorem(kind), kind == "strongly convex"
-        step = _step_size.logarithm(theoremC_2_repaired.ratio) if strongly else _step_size.three_cases(kind)
+        step = _step_size.logarithm(theoremC_2.ratio) if strongly else _step_size.three_cases(kind)
         assert step.make(statement).true
         for name in sides_of(statement).rhs:
             assert not step.make(weaker(statement, Fraction(99, 100), name)).true, (kind, name)
@@ -160,9 +159,9 @@ def test_one_round_keeps_what_the_bound_needs(kind: str) -> None:
         found = _step_size.round_constants(weaker(statement, Fraction(9, 10), name), kind)
         factor = getattr(found, field) / getattr(known, field)
         assert factor >= Fraction(10, 9) if name == "start" else factor <= Fraction(9, 10)
-    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_round._MORE[kind]}
-    assert not refuted(_round.performance(statement, one))
-    assert refuted(_round.performance(weaker(statement, Fraction(1, 4)), one))
+    one = {"class": kind, "M": 1, "size": 1, "K": 1, "B": 1, "step": "1", **_worst_cases.MORE[kind]}
+    assert not refuted(_worst_cases.fedavg_round(statement, one))
+    assert refuted(_worst_cases.fedavg_round(weaker(statement, Fraction(1, 4)), one))
 
 
 @pytest.mark.exhaustive
@@ -178,10 +177,10 @@ def test_the_edges_of_the_hypotheses(kind: str) -> None:
 
 def test_the_logarithm_is_that_of_the_weight_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
     """A W a hundred times too large, in the entered sides as in the argument, and the start leaves too much."""
-    true, statement = _step_size.weight, theoremC_2_repaired.STRONGLY_CONVEX
+    true, statement = _step_size.weight, theoremC_2.STRONGLY_CONVEX_REPAIRED
     monkeypatch.setattr(_step_size, "weight", lambda *given: 100 * true(*given))
-    again = replace(statement, sides=lambda s: theoremC_2_repaired._strongly_convex(s))
-    assert not _step_size.logarithm(theoremC_2_repaired.ratio).make(again).true
+    again = replace(statement, sides=lambda s: theoremC_2._strongly_convex_sides(s))
+    assert not _step_size.logarithm(theoremC_2.ratio).make(again).true
 
 
 def test_a_cohort_without_a_rational_root_is_refused() -> None:

@@ -22,20 +22,13 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements import get
+from dpfl_theory.statements.noble2022 import _worst_cases
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds, users_of
-from dpfl_theory.statements.noble2022.scaffold import (
-    _round_performance,
-    lemmaC_1,
-    lemmaC_2,
-    lemmaC_3,
-    lemmaC_7,
-    lemmaC_8,
-    lemmaC_9,
-)
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_1_to_3, lemmaC_7, lemmaC_8, lemmaC_9
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
-from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
 from dpfl_theory.statements.noble2022.scaffold._rounds import rounds_of
+from dpfl_theory.statements.noble2022.scaffold.corollaryC_1 import spreads
 
 VALUES = {
     "error": 1.0, "varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "eta": 0.011, "eta_g": 1.7, "K": 7.0,
@@ -206,24 +199,24 @@ INSTANCE = {"R": [2, 3], "d": [1], "sigma_g": ["1/2"], "seed": 4}
 
 @pytest.mark.parametrize(("sampling", "noise"), [("9/10", "1/2"), ("1", "2/5")])
 def test_too_small_factors_in_lemma_c1_are_noticed(sampling: str, noise: str) -> None:
-    found = list(lemmaC_1.errors_of(lemmaC_1.LEMMA, INSTANCE))
-    assert fails(scaled(lemmaC_1.LEMMA, sampling=sampling, noise=noise), found)
-    assert not fails(lemmaC_1.LEMMA, found)
+    found = list(lemmaC_1_to_3.errors_of(lemmaC_1_to_3.C1, INSTANCE))
+    assert fails(scaled(lemmaC_1_to_3.C1, sampling=sampling, noise=noise), found)
+    assert not fails(lemmaC_1_to_3.C1, found)
 
 
 def test_smaller_powers_and_factors_in_lemma_c3_are_noticed() -> None:
-    lemma = lemmaC_3.LEMMA
-    part1 = lemmaC_3.part1_cases(lemma, {"n": [3], "outcomes": [4], "seed": 2}, power=1)
+    lemma = lemmaC_1_to_3.C3
+    part1 = lemmaC_1_to_3.part1_cases(lemma, {"n": [3], "outcomes": [4], "seed": 2}, power=1)
     assert any(case.excess > 0 for case in part1)
     half = scaled(lemma, means="1/2", variances="1/2")
-    assert fails(half, lemmaC_3.part2(half, {"n": [3, 6], "seed": 3}))
+    assert fails(half, lemmaC_1_to_3.part2(half, {"n": [3, 6], "seed": 3}))
     short = scaled(lemma, means="3/5", variances="3/5")
-    assert refuted(short, lemmaC_3.performance(short, {"n": 2}))
+    assert refuted(short, lemmaC_1_to_3.martingale(short, {"n": 2}))
 
 
 def test_a_smaller_constant_in_lemma_c2_is_noticed() -> None:
-    short = scaled(lemmaC_2.LEMMA, gap="19/20")
-    assert refuted(short, lemmaC_2.performance(short, {"class": "convex", "M": 2, "nu": "1"}))
+    short = scaled(lemmaC_1_to_3.C2, gap="19/20")
+    assert refuted(short, lemmaC_1_to_3.gradient_by_excess(short, {"class": "convex", "M": 2, "nu": "1"}))
 
 
 SMALL = [
@@ -244,8 +237,8 @@ def test_missing_terms_of_a_round_are_noticed(lemma: Statement, factors: dict[st
     """In C.5, 1 - l replaces 1 - 17 l/36, with 64 times the noise."""
     instance = {"class": "non-convex", "M": 2, "size": 1, "K": 1, "step": step, "power": power, "noise": True}
     planted = scaled(lemma, **factors)
-    assert refuted(planted, _round_performance.one_round(planted, instance))
-    assert not refuted(lemma, _round_performance.one_round(lemma, instance))
+    assert refuted(planted, _worst_cases.scaffold_round(planted, instance))
+    assert not refuted(lemma, _worst_cases.scaffold_round(lemma, instance))
 
 
 @pytest.mark.exhaustive
@@ -260,7 +253,7 @@ def test_too_much_progress_is_noticed() -> None:
     instance = {"class": "convex", "M": 1, "size": 1, "K": 1, "step": "1", "power": "2/3", "noise": True}
     quiet = progress((Fraction(1, 2), Fraction(0), Fraction(0)))
     for planted in (progress((Fraction(3), Fraction(10), Fraction(10))), quiet):
-        assert refuted(planted, _round_performance.one_round(planted, instance))
+        assert refuted(planted, _worst_cases.scaffold_round(planted, instance))
     assert fails(quiet, rounds_of(quiet, {**QUADRATICS["user"]["one user"], "eta~ nu": "1/24"}))
 
 

@@ -17,21 +17,15 @@ import sympy as sp
 
 from dpfl_theory.checks import exact
 from dpfl_theory.checks.worst_case import inequality, solve
-from dpfl_theory.core import Case, Performance, Sides, Statement, Values, WorstCase
+from dpfl_theory.core import Case, Check, Performance, Sides, Statement, Values, WorstCase
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.semantics.base import Vector, World
 from dpfl_theory.semantics.base import expected as enumerated
+from dpfl_theory.statements.noble2022 import _worst_cases
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.noble2022.scaffold import (
-    _control_variates,
-    _round_performance,
-    corollaryC_1,
-    lemmaC_1,
-    lemmaC_3,
-    lemmaC_7,
-)
 from dpfl_theory.statements.noble2022.scaffold import _rounds as draws
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold._rounds import Records, RecordUser
 
@@ -99,13 +93,13 @@ def expected(function: Callable[[Any], Any], tau: float) -> Any:
         return mpmath.quad(lambda z: both(z) * density(z), [-12, -6, -2, 0, 2, 6, 12])
 
 
-def compared(build: Callable[..., Any], instance: dict[str, Any]) -> Case:
-    """Both sides of Corollary C.1 on its instance."""
-    return exact.compared(corollaryC_1.COROLLARY, build(corollaryC_1.COROLLARY, instance))
+def compared(check: Check, instance: dict[str, Any]) -> Case:
+    """Both sides of Corollary C.1 on an instance of the check."""
+    return exact.compared(corollaryC_1.COROLLARY, check.make(corollaryC_1.COROLLARY, instance))
 
 
 def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_control_variates.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
+    case = compared(corollaryC_1.pendulum, {"eta_l nu": "1/48", "tau": "1/100"})
     left = expected(lambda e: (e + mpmath.sin(e / 48)) ** 2, 0.01) / 4 + expected(lambda e: e**2, 0.01) / 4
     assert float(case.lhs) <= float(left) * (1 + 1e-15)
     assert float(left) == pytest.approx(float(case.lhs), rel=1e-6)
@@ -113,7 +107,7 @@ def test_the_pendulum_spreads_its_control_variate_more_than_stated() -> None:
 
 
 def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stated() -> None:
-    case = compared(_control_variates.long_steps, {"eta_l nu": "3", "tau": "1/10"})
+    case = compared(corollaryC_1.long_steps, {"eta_l nu": "3", "tau": "1/10"})
     left = expected(lambda e: (e + max(-6, min(6, -3 * e))) ** 2, 0.1) / 4 + expected(lambda e: e**2, 0.1) / 4
     assert float(case.lhs) <= float(left)
     assert float(left) > 2.4 * float(case.rhs)
@@ -122,7 +116,7 @@ def test_a_huber_user_with_long_steps_spreads_its_control_variate_more_than_stat
 def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     """Convex, eta_l nu = 2, given C^1 = {1} and x^0 = 0: errors of +-1 alone by enumeration, with normal noise by
     200 000 replicates of the warm start and the first round (relative standard error 0.3%)."""
-    case = compared(_control_variates.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
+    case = compared(corollaryC_1.past_errors, {"M": 2, "eta_l nu": "2", "tau": "1/100"})
     found = []
     for a, b, c, d, e, f in product((1, -1), repeat=6):
         q = Fraction(a + b, 2) - Fraction(a + b + c + d, 4)
@@ -140,14 +134,14 @@ def test_errors_of_the_past_spread_a_control_variate_more_than_stated() -> None:
     assert (total / 2).var() > 0.99 * float(case.lhs)
     assert (total / 2).var() > 1.45 * float(case.rhs)
     for step, fails_there in (("8/5", False), ("17/10", True)):  # 4/(3 - 1/M) = 8/5
-        exact = compared(_control_variates.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
+        exact = compared(corollaryC_1.past_errors, {"M": 2, "eta_l nu": step, "tau": "1/10000"})
         assert (exact.excess > 0) is fails_there
 
 
 def test_cohorts_spread_the_server_variate_without_errors_of_note() -> None:
     """M = 2, lM = 1, K = 2, Algorithm 1 line by line with Gaussian errors of variance V: 400 000 replicates (relative
     standard error 0.2%)."""
-    case = compared(_control_variates.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
+    case = compared(corollaryC_1.between_cohorts, {"eta_l nu": "1/48", "V": "1/1000000"})
     rng, replicates, eta, V = np.random.default_rng(4), 400_000, 1 / 48, 1e-6
     error = lambda: math.sqrt(V) * rng.standard_normal(replicates)  # noqa: E731
     own = np.array([1.0 + (error() + error()) / 2, (error() + error()) / 2])
@@ -199,17 +193,17 @@ def test_one_draw_for_all_steps_fails_the_first_display(monkeypatch: pytest.Monk
         return ERROR(world, *name[:-1], 0, **run)
 
     instance = {"K": 2, "eta_l nu": "1/24"}
-    assert not fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
-    assert not refuted(COROLLARY, _control_variates.errors_of_steps(COROLLARY, instance))
+    assert not fails(COROLLARY, corollaryC_1.over_records(COROLLARY, FIRST))
+    assert not refuted(COROLLARY, corollaryC_1.errors_of_steps(COROLLARY, instance))
     monkeypatch.setattr(Records, "draw", repeated)
     monkeypatch.setattr(World, "error", same)
-    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
-    assert refuted(COROLLARY, _control_variates.errors_of_steps(COROLLARY, instance))
+    assert fails(COROLLARY, corollaryC_1.over_records(COROLLARY, FIRST))
+    assert refuted(COROLLARY, corollaryC_1.errors_of_steps(COROLLARY, instance))
 
 
 def test_a_longer_gradient_step_brings_points_apart() -> None:
     for step, apart in (("2", False), ("21/10", True)):
-        assert refuted(COROLLARY, _control_variates.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
+        assert refuted(COROLLARY, corollaryC_1.gradient_step(COROLLARY, {"eta_l nu": step})) is apart
 
 
 def test_correlated_records_fail_the_first_display(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -220,34 +214,34 @@ def test_correlated_records_fail_the_first_display(monkeypatch: pytest.MonkeyPat
         return world._values.setdefault(("records", client), chosen), sign
 
     monkeypatch.setattr(Records, "draw", linked)
-    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, FIRST))
+    assert fails(COROLLARY, corollaryC_1.over_records(COROLLARY, FIRST))
 
 
 def test_a_path_that_errs_elsewhere_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The errors are taken against the gradient at x^{t-1} in place of that at y_i^{k-1}."""
     honest, start = Records.gradient, Vector(Fraction(FIRST["start"]))
     monkeypatch.setattr(Records, "gradient", lambda world, client, x: honest(world, client, start))
-    assert fails(COROLLARY, _control_variates.over_records(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
+    assert fails(COROLLARY, corollaryC_1.over_records(COROLLARY, {**FIRST, "corrections": ["4", "-4"]}))
 
 
 def test_smaller_factors_of_records_and_sums_are_refuted() -> None:
-    for lemma, instance in ((lemmaC_1.LEMMA, {"R": 3, "sR": 1}), (lemmaC_1.SHARPENED, {"R": 4, "sR": 3})):
+    for lemma, instance in ((lemmaC_1_to_3.C1, {"R": 3, "sR": 1}), (lemmaC_1_to_3.C1_SHARPENED, {"R": 4, "sR": 3})):
         short = scaled(lemma, sampling="19/20")
-        assert refuted(short, lemmaC_1.error_of_a_sample(short, instance))
-    assert refuted(lemmaC_3.LEMMA, lemmaC_3.part1_performance(lemmaC_3.LEMMA, {"n": 2}, 0.95))
+        assert refuted(short, lemmaC_1_to_3.error_of_a_sample(short, instance))
+    assert refuted(lemmaC_1_to_3.C3, lemmaC_1_to_3.part1_performance(lemmaC_1_to_3.C3, {"n": 2}, 0.95))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_the_smallest_factor_of_lemma_c3(n: int) -> None:
     """1 + sqrt((n - 1)/n) in place of both factors 2."""
-    found = solve(inequality(lemmaC_3.LEMMA, lemmaC_3.performance(lemmaC_3.LEMMA, {"n": n})))
+    found = solve(inequality(lemmaC_1_to_3.C3, lemmaC_1_to_3.martingale(lemmaC_1_to_3.C3, {"n": n})))
     assert 2 * found.dual == pytest.approx(1 + math.sqrt((n - 1) / n), rel=1e-6)
 
 
 def one_round(statement: Statement, kind: str = "convex", **more: Any) -> bool:
     """Whether a round of two users, of which one takes part, refutes the statement."""
     instance = {"class": kind, "M": 2, "size": 1, "K": 1, "step": "1", "power": "0", "noise": True, **more}
-    return refuted(statement, _round_performance.one_round(statement, instance))
+    return refuted(statement, _worst_cases.scaffold_round(statement, instance))
 
 
 @pytest.mark.parametrize(

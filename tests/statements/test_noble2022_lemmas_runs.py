@@ -28,14 +28,9 @@ from dpfl_theory.simulation.observables.scaffold import STEPS, Steps
 from dpfl_theory.simulation.simulate import Run
 from dpfl_theory.statements.noble2022 import _runs, _utility
 from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.noble2022.scaffold import (
-    corollaryC_1,
-    lemmaC_1,
-    lemmaC_3,
-    lemmaC_7,
-)
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
-from dpfl_theory.statements.noble2022.scaffold._control_variates import spreads
+from dpfl_theory.statements.noble2022.scaffold.corollaryC_1 import spreads
 
 SETTINGS = Settings(alpha=1e-8)
 
@@ -175,9 +170,9 @@ FAULTS = [
     ("standing still, C.5", lemmas.C5, "one of four users, lagging, little noise", {}, still),
     ("standing still, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, still),
     ("server step lost, C.7", lemmaC_7.LEMMA, "far apart, all users", {}, lost_step),
-    ("one error for all steps, C.3", lemmaC_3.LEMMA, "four steps, noise alone", {}, repeating),
+    ("one error for all steps, C.3", lemmaC_1_to_3.C3, "four steps, noise alone", {}, repeating),
     ("one error for all steps, its repair", corollaryC_1.REPAIRED, "far apart, all users", {}, repeating),
-    ("more noise, C.1", lemmaC_1.LEMMA, "all records, 50 dimensions", {}, louder),
+    ("more noise, C.1", lemmaC_1_to_3.C1, "all records, 50 dimensions", {}, louder),
 ]  # fmt: skip
 
 
@@ -219,7 +214,7 @@ def test_only_long_steps_refute_the_corollary_by_simulation() -> None:
 
 def test_hypotheses_are_tested_on_a_run() -> None:
     for statement, values in (
-        (lemmaC_1.LEMMA, {"s": 0.5, "R": 3.0}),
+        (lemmaC_1_to_3.C1, {"s": 0.5, "R": 3.0}),
         (lemmas.C4, {"l": 0.08, "M": 40.0, "s": 1.0, "R": 1.0, "eta": 0.1, "nu": 1.0}),
         (lemmas.C6, {"l": 0.5, "M": 4.0, "s": 1.0, "R": 1.0, "eta_g": 0.5, "eta": 0.01, "nu": 1.0}),
     ):
@@ -229,8 +224,8 @@ def test_hypotheses_are_tested_on_a_run() -> None:
 
 def test_a_run_with_a_part_of_a_record_is_outside_the_hypotheses() -> None:
     """s R = 3/2: Algorithm 1 draws one record and divides by 3/2."""
-    check = next(c for c in lemmaC_1.LEMMA.checks if c.name.endswith("one record of five, little noise"))
-    found = monte_carlo.run(lemmaC_1.LEMMA, replace(check, instance={**check.instance, "share": 0.3}), SETTINGS)
+    check = next(c for c in lemmaC_1_to_3.C1.checks if c.name.endswith("one record of five, little noise"))
+    found = monte_carlo.run(lemmaC_1_to_3.C1, replace(check, instance={**check.instance, "share": 0.3}), SETTINGS)
     assert found.verdict == "not-applicable"
     assert "1.5" in found.reason
 

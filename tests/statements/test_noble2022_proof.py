@@ -12,15 +12,10 @@ import sympy as sp
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.statements.noble2022 import _utility
-from dpfl_theory.statements.noble2022.scaffold import _control_variates as displays
-from dpfl_theory.statements.noble2022.scaffold import _lemma_proofs as proofs
-from dpfl_theory.statements.noble2022.scaffold import (
-    corollaryC_1,
-    lemmaC_1,
-    lemmaC_2,
-    lemmaC_3,
-)
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3
+from dpfl_theory.statements.noble2022.scaffold import corollaryC_1 as displays
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as proofs
 from dpfl_theory.statements.symbolic import least_on_the_unit_box
 
 SHARP = {
@@ -120,11 +115,11 @@ def test_the_drift_of_users_never_leaves_the_growth_that_the_proof_allows() -> N
 @pytest.mark.parametrize(
     ("lemma", "check", "term"),
     [
-        (lemmaC_1.SHARPENED, "draws without replacement, every R", "sampling"),
-        (lemmaC_1.SHARPENED, "the noise's second moment", "noise"),
-        (lemmaC_1.LEMMA, "the noise's second moment is half of Sigma_g^2", "noise"),
-        (lemmaC_3.LEMMA, "part 2, every n", "means"),
-        (lemmaC_3.LEMMA, "part 2, every n", "variances"),
+        (lemmaC_1_to_3.C1_SHARPENED, "draws without replacement, every R", "sampling"),
+        (lemmaC_1_to_3.C1_SHARPENED, "the noise's second moment", "noise"),
+        (lemmaC_1_to_3.C1, "the noise's second moment is half of Sigma_g^2", "noise"),
+        (lemmaC_1_to_3.C3, "part 2, every n", "means"),
+        (lemmaC_1_to_3.C3, "part 2, every n", "variances"),
     ],
     ids=["C.1 sampling", "C.1 noise, sharpened", "C.1 noise", "C.3 means", "C.3 variances"],
 )
@@ -135,8 +130,8 @@ def test_algebra_is_connected_with_the_entered_formula(lemma: Statement, check: 
 
 
 def test_a_smaller_factor_in_lemma_c2_does_not_follow_from_smoothness() -> None:
-    assert lemmaC_2.descent.make(lemmaC_2.LEMMA).true
-    assert not lemmaC_2.descent.make(scaled(lemmaC_2.LEMMA, "gap", 0.9)).true
+    assert lemmaC_1_to_3.descent.make(lemmaC_1_to_3.C2).true
+    assert not lemmaC_1_to_3.descent.make(scaled(lemmaC_1_to_3.C2, "gap", 0.9)).true
 
 
 def test_proofs_rest_on_forms_that_hold() -> None:

@@ -20,11 +20,7 @@ from dpfl_theory.core import Check, Experiment, Sides, Symbols
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.formula import sides_of, symbols_of, total
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.noble2022.rates import (
-    _rates,
-    theorem4_2,
-)
-from dpfl_theory.statements.noble2022.scaffold import _private_runs
+from dpfl_theory.statements.noble2022 import _rates, theorem4_2
 
 STATEMENT = {"scaffold": theorem4_2.SCAFFOLD, "fedavg": theorem4_2.FEDAVG}
 LITERAL = {"scaffold": theorem4_2.SCAFFOLD_EVERY_DELTA, "fedavg": theorem4_2.FEDAVG_EVERY_DELTA}
@@ -43,9 +39,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
         if fault is None:
             built: Experiment = check.make(STATEMENT[regime["method"]], instance)
             return built
-        found = _private_runs.experiment(
-            _rates.with_symbol(instance, instance["grid"][-1]), STATEMENT[regime["method"]]
-        )
+        found = _rates.experiment(_rates.with_symbol(instance, instance["grid"][-1]), STATEMENT[regime["method"]])
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(STATEMENT[regime["method"]], replace(check, build=build), Settings())
@@ -87,9 +81,7 @@ PRIVATE = [r for r in _rates.REGIMES if r["term"] == "privacy"]
 def sound_runs(at: int) -> list[Experiment]:
     """The runs of a regime, for both faults."""
     regime = PRIVATE[at]
-    return [
-        _private_runs.experiment(_rates.with_symbol(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]
-    ]
+    return [_rates.experiment(_rates.with_symbol(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]]
 
 
 @pytest.mark.slow
@@ -124,7 +116,7 @@ def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:
     """The noise of the smallest epsilon and its step size at the largest, where both should have fallen by four."""
     regime = next(r for r in _rates.REGIMES if (r["method"], r["symbol"]) == ("scaffold", "epsilon"))
-    near = _private_runs.experiment(_rates.with_symbol(regime, regime["grid"][0]), STATEMENT["scaffold"])
+    near = _rates.experiment(_rates.with_symbol(regime, regime["grid"][0]), STATEMENT["scaffold"])
     assert decided(regime, lambda _: near.algorithm).verdict == "violated"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import evaluate_side, terms_at
-from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1_repaired
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1
 
 ONE = dict.fromkeys(("M", "l", "K", "s", "R", "B", "c", "nu", "mu", "eta", "eta_g", "Sigma"), 1)
 """The value 1 for every symbol, except those left out."""
@@ -114,4 +114,4 @@ def start_factor() -> float:
     """The factor of mu D_0^2 exp(...) in Theorem C.1's strongly convex part, repaired: T = 0 leaves only this
     factor."""
     symbols = {**ONE, "varsigma": 0, "D0": 1.0, "T": 1e-300}
-    return float(terms_at(theoremC_1_repaired.STRONGLY_CONVEX, "rhs", symbols)["start"])
+    return float(terms_at(theoremC_1.STRONGLY_CONVEX_REPAIRED, "rhs", symbols)["start"])

@@ -1,26 +1,36 @@
-r"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
+"""DP-SCAFFOLD-warm and DP-FedAvg on one-dimensional quadratics, with all moments of its rounds as exact fractions.
 
 With :math:`F_i'(x) = a_i x - b_i` every model, control variate and lagged point is an affine form in the state before
 the round and in the errors of the stochastic gradients. Each error has variance V, so that `Moments` has their second
 moments. As in the paper, users outside the cohort take their local steps too, unseen: the user drift counts all M
 users.
+
+The checks: T rounds of DP-FedAvg, for Theorem C.2 repaired; and one user with one local step, with all rounds and the
+prescribed step rounded down, for Lemmas C.8 and C.9 and Theorem C.1 repaired. There c^{t-1} - c_i^{t-1} is 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
+from types import SimpleNamespace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
+from dpfl_theory.core import Check, Statement, Values, checks
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, symbols_of
+from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.moments import Moments
 from dpfl_theory.semantics.operations import RoundResult, WorldOperations, run_round
 from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.statements.instances import edges_of
 
 
 @dataclass(frozen=True)
@@ -71,20 +81,10 @@ class Users:
         return sum(self.offsets, Fraction(0)) / len(self.curvatures) / self.mean_curvature
 
 
-@dataclass
-class RoundMoments:
-    """Expectations of one round: (x^t - x^{t-1})^2, drift E_t, lags F_{t-1} and F_t, F(x^{t-1}) - F(x*), F'(x^{t-1})^2,
-    F'(x^t)^2 and (x - x*)^2 before and after."""
-
-    move: Fraction = field(default_factory=Fraction)
-    drift: Fraction = field(default_factory=Fraction)
-    lag: Fraction = field(default_factory=Fraction)
-    lag_after: Fraction = field(default_factory=Fraction)
-    gap: Fraction = field(default_factory=Fraction)
-    slope: Fraction = field(default_factory=Fraction)
-    slope_after: Fraction = field(default_factory=Fraction)
-    distance: Fraction = field(default_factory=Fraction)
-    distance_after: Fraction = field(default_factory=Fraction)
+class RoundMoments(SimpleNamespace):
+    """Expectations of one round: ``move`` (x^t - x^{t-1})^2, ``drift`` E_t, ``lag`` F_{t-1} and ``lag_after`` F_t,
+    ``gap`` F(x^{t-1}) - F(x*), ``slope`` F'(x^{t-1})^2 and ``slope_after`` F'(x^t)^2, ``distance`` (x - x*)^2 before
+    and ``distance_after`` it."""
 
 
 @dataclass(frozen=True)
@@ -148,15 +148,28 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     """
     world, K, start = users.world, users.local_steps, Vector(users.start)
 
-    def played(state: _Lagged) -> tuple[RoundResult, _Lagged]:
-        """The round, and the state after it."""
+    def after(state: _Lagged) -> _Lagged:
         now = _played(users, world, state.run, control, unseen=True)
         points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
-        return now, _Lagged(_bare(now), points)
+        return _Lagged(_bare(now), points)
+
+    def moments(before: Moments[_Lagged], after: Moments[_Lagged]) -> RoundMoments:
+        x, found = before.state.run.x, {}
+
+        def observed() -> Mapping[str, Fraction]:
+            now = _played(users, world, before.state.run, control, unseen=True)
+            drift = mean_square(before, [path[1:] for path in now.paths], x)
+            return {"move": before.square(now.x - x), "drift": drift}
+
+        for when, law in (("", before), ("_after", after)):
+            distance = law.square(law.state.run.x - users.world.minimiser)
+            found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
+            found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
+        gap = users.mean_curvature / 2 * found["distance"]
+        return RoundMoments(**expected(before.world, observed), **found, gap=gap)
 
     started = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
-    laws = list(Moments.from_state(world, started).along(lambda state: played(state)[1], count))
-    return [_moments(users, before, after, played) for before, after in pairwise(laws)]
+    return [moments(*pair) for pair in pairwise(Moments.from_state(world, started).along(after, count))]
 
 
 def _initial_run(users: Users, world: Quadratics, control: bool) -> RoundResult:
@@ -174,30 +187,6 @@ def _played(users: Users, world: Quadratics, now: RoundResult, control: bool, un
 def _bare(now: RoundResult) -> RoundResult:
     """The part of it that the next round needs."""
     return replace(now, paths=(), cohort=())
-
-
-def _moments(
-    users: Users,
-    before: Moments[_Lagged],
-    after: Moments[_Lagged],
-    played: Callable[[_Lagged], tuple[RoundResult, _Lagged]],
-) -> RoundMoments:
-    """The expectations of one round, from the moments before and after it."""
-    x, found = before.state.run.x, {}
-
-    def observed() -> Mapping[str, Fraction]:
-        now, _ = played(before.state)
-        return {
-            "move": before.square(now.x - x),
-            "drift": mean_square(before, [path[1:] for path in now.paths], x),
-        }
-
-    for when, law in (("", before), ("_after", after)):
-        distance = law.square(law.state.run.x - users.world.minimiser)
-        found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
-        found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
-    gap = users.mean_curvature / 2 * found["distance"]
-    return RoundMoments(**expected(before.world, observed), **found, gap=gap)
 
 
 def mean_square(law: Any, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
@@ -221,3 +210,148 @@ def weighted(values: Sequence[Fraction], rate: Fraction) -> Fraction:
 def below(value: Any, parts: int) -> Fraction:
     """A fraction of at most the value, a positive number or sympy number, a part or two below it."""
     return Fraction(int(value * parts) - 1, parts)
+
+
+def dissimilarity(users: Users, B: Fraction) -> Fraction:
+    """The least G^2 of Assumption 4: the largest value over x of (1/M) sum_i F_i'(x)^2 - B^2 F'(x)^2.
+
+    Raises ValueError where none exists.
+    """
+    M, star = len(users.curvatures), users.minimiser
+    rests = [a * star - b for a, b in zip(users.curvatures, users.offsets)]  # F_i' = a_i z + rest_i; they add up to 0
+    square = sum((a * a for a in users.curvatures), Fraction(0)) / M - (B * users.mean_curvature) ** 2
+    mixed = sum((a * r for a, r in zip(users.curvatures, rests)), Fraction(0)) / M
+    rest = sum((r * r for r in rests), Fraction(0)) / M
+    if square < 0:
+        return rest - mixed * mixed / square
+    if square or mixed:
+        raise ValueError(f"no G serves B = {B}: the curvatures differ too much")
+    return rest
+
+
+def fedavg_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
+    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit. There is only one record,
+    so that V is Sigma^2."""
+    own, root, B = symbols_of(statement), math.isqrt(int(instance["size"])), Fraction(str(instance["B"]))
+    if root**2 != int(instance["size"]):
+        raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
+    for T, V in product(instance["T"], instance["V"]):
+        u = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
+        G2, away = Fraction(instance["G^2"]) if "G^2" in instance else dissimilarity(u, B), u.start - u.minimiser
+        values = {
+            "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures), "varsigma": 0, "s": 1, "R": 1,
+            "Sigma": sp.sqrt(sp.Rational(u.variance)), "K": u.local_steps, "l": u.share, "M": len(u.curvatures),
+            "T": T, "B": B, "G": sp.sqrt(sp.Rational(G2)), "D0": abs(away), "F0": u.mean_curvature / 2 * away * away,
+        }  # fmt: skip
+        u = replace(u, eta_l=below(evaluate(prescription_of(statement)["eta_l"], values), 10**9))
+        rate = min(u.curvatures) * u.step / 2 if "mu" in own else Fraction(0)
+        kind, unit = ("slope", u.mean_curvature**2) if "slope" in own else ("excess", u.mean_curvature / 2)
+        mean = _up(unit * weighted(squares(u, T - 1, control=False), rate))
+        at = {"T": T, "V": V, "eta~ nu": u.step * u.smoothness, "G^2": G2}
+        yield Values({**values, "eta_l": u.eta_l, kind: mean}, at)
+
+
+_EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
+_FEDAVG: dict[str, dict[str, Any]] = {
+    "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
+    "one of two users, curvatures 1 and 1/2": {
+        **_EQUAL, "curvatures": ["1", "1/2"], "start": "-3", "B": 2, "K": 3, "T": [80, 200], "V": ["0", "1"],
+    },
+    "four of six users": {
+        "curvatures": ["1", "1", "3/4", "3/4", "1/2", "1/2"], "offsets": ["3", "-3", "1", "-1", "2", "-2"], "size": 4,
+        "start": "1", "B": 2, "K": 2, "T": [80, 200], "V": ["0", "1"],
+    },
+    "one user alone": {
+        "curvatures": ["1"], "offsets": ["0"], "size": 1, "start": "1", "B": 1, "K": 4, "T": [32, 200],
+        "V": ["1/100", "100"],
+    },
+    "one of two users, one of them concave": {
+        **_EQUAL, "curvatures": ["1", "-1/2"], "start": "2", "B": 4, "K": 3, "T": [1, 200], "V": ["0", "1"],
+    },
+}  # fmt: skip
+
+
+def of_fedavg(kind: str) -> Iterator[Check]:
+    """Few rounds and many, without noise and with much of it; concave users where they are allowed; and the edges of
+    the hypotheses, for one user."""
+    chosen = {n: i for n, i in _FEDAVG.items() if kind == "non-convex" or "concave" not in n}
+    one = {**chosen["one user alone"], "B": "5/2", "V": ["1"], "T": [100]}
+    outside: dict[str, dict[str, Any]] = {"B >= 1": {"B": "99/100", "G^2": "1"}}
+    inside: dict[str, dict[str, Any]] = {"B >= 1": {"B": "1"}}
+    if kind == "strongly convex":
+        chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
+        outside["T >= 8 (1 + B^2) nu/mu"], inside["T >= 8 (1 + B^2) nu/mu"] = {"T": [57]}, {"T": [58]}
+    yield from checks("exact", fedavg_rounds, {f"all rounds, {name}": i for name, i in chosen.items()})
+    yield from edges_of("exact", fedavg_rounds, one, outside, inside)
+
+
+def _alone(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
+    """One user, one local step, one record, D_0 = 1."""
+    one = {"M": 1, "l": 1, "K": 1, "s": 1, "R": 1, "varsigma": 0, "eta_g": 1, "D0": 1}
+    return {**one, "T": int(T), "Sigma": sp.sqrt(sp.Rational(V)), **more}
+
+
+def _step(statement: Statement, values: Mapping[str, Any], name: str, parts: int) -> Fraction:
+    """The prescribed step, rounded down to a multiple of 1/parts."""
+    chosen = evaluate(prescription_of(statement)[name], values)
+    return chosen if isinstance(chosen, Fraction) else below(chosen, parts)
+
+
+def _up(value: Fraction) -> Fraction:
+    """Rounded up to thirty digits."""
+    return Fraction(math.ceil(value * 10**30), 10**30)
+
+
+def one_step(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """Theorem C.1 (1) repaired on F(x) = nu x^2/2 or mu x^2/2: weights (1 - mu eta/2)^{-t} on x^{t-1}."""
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values = _alone(T, V, nu=nu, mu=1)
+        eta = _step(statement, values, "eta_l", 10**4)
+        for curvature in dict.fromkeys((nu, Fraction(1))):
+            alone = single_user(curvature, eta, Fraction(1), V)
+            left = curvature / 2 * weighted(squares(alone, int(T) - 1), eta / 2)
+            named = {"T": T, "V": V, "nu": nu, "curvature": curvature, "eta~": eta}
+            yield Values({**values, "eta_l": eta, "excess": left}, named)
+
+
+def averaged_steps(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """Theorem C.1 (2) repaired on F(x) = nu x^2/2 from x^0 = 1: the output is the mean of x^0, ..., x^{T-1}.
+
+    With x' = (1 - h) x + eta e, h = eta nu, E e^2 = V/2 (the noise's second moment is half of Sigma^2), step t's error
+    enters the mean with the weight sum_{j < T-1-t} (1 - h)^j/T.
+    """
+    for nu, T, V in product(*(map(Fraction, instance[name]) for name in ("nu", "T", "V"))):
+        values = _alone(T, V, nu=nu)
+        eta = _step(statement, values, "eta_l", 10**6)
+        kept, sums = 1 - eta * nu, [Fraction(0)]  # (1 - h)^0 + ... + (1 - h)^(n-1), n = 0, 1, ...
+        for _ in range(int(T)):
+            sums.append(_up(1 + kept * sums[-1]))
+        square = sums[-1] ** 2 + eta**2 * V / 2 * sum((p**2 for p in sums[:-1]), Fraction(0))
+        values |= {"eta_l": eta, "excess": _up(nu / 2 * square / T**2)}
+        yield Values(values, {"T": T, "V": V, "nu": nu, "eta~": eta})
+
+
+def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """T rounds of Lemma C.8 or C.9 repaired on F(x) = x^2/2; ``longer`` multiplies the prescribed step."""
+    kind, start = ("slope", "slope0") if "slope" in symbols_of(statement) else ("excess", "F0")
+    step = "eta" if "eta" in symbols_of(statement) else "eta_l"  # K = eta_g = 1: the same
+    x, eta_g, longer = (Fraction(str(instance.get(name, 1))) for name in ("start", "eta_g", "longer"))
+    for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
+        values = _alone(T, V, nu=1, D0=x, eta_g=eta_g, F0=x * x / 2, slope0=x * x)
+        eta = _step(statement, values, step, 10**9) * longer
+        unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
+        alone = single_user(Fraction(1), eta, x, V, eta_g=eta_g)
+        passed = squares(alone, T - 1, control=eta > 0)  # no control variate is defined by steps of length 0
+        rounds = unit * sum(passed, Fraction(0)) + values[start]  # the warm round stays at x^0
+        yield Values({**values, step: eta, kind: _up(rounds / (T + 1))}, {"T": T, "V": V, "eta~": eta})
+
+
+def of_all_rounds(apart: str) -> Iterator[Check]:
+    """The runs of one user, and the edges of the hypotheses. apart: the hypothesis on x^0, in words."""
+    limit, last, first = "eta~ <= l^(2/3)/(24 nu)", {"T": [400], "V": ["1"]}, {"T": [1], "V": ["1/1000"]}
+    yield Check("exact", "all rounds, one user", all_rounds, {"T": [1, 100, 400], "V": ["1/1000", "1"]})
+    outside = {"eta_g >= 1": {**last, "eta_g": "99/100"}, limit: {**first, "longer": "101/100"}}
+    inside = {"eta_g >= 1": {**last, "eta_g": "1"}, limit: first}
+    inside[apart] = {"T": [100], "V": ["1/1000000"], "start": "1/1000"}
+    yield from edges_of("exact", all_rounds, {}, {**outside, apart: {"T": [100], "V": ["1"], "start": "0"}}, inside)

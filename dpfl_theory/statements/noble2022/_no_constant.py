@@ -12,9 +12,9 @@ from dpfl_theory.core import Check, Experiment, Outcome, Statement, Symbols, Val
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022._moments import rounds, single_user
+from dpfl_theory.statements.noble2022._worst_cases import opened
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 ROUNDS = (10**4, 10**8, 10**12, 10**16)
@@ -106,9 +106,8 @@ def keeps_a_distance(s: Formula, **instance: Any) -> Proof:
 
 two_slopes = algebra("a step that does not shrink with T", expected="violated", **_SLOPES, Sigma="1")(keeps_a_distance)
 """The check of a convex part, and of a strongly convex one with privacy noise."""
-bounded_gradients = algebra("the same with bounded gradients", expected="violated", **_SLOPES, varsigma="1")(
-    keeps_a_distance
-)
+_BOUNDED: dict[str, Any] = {**_SLOPES, "varsigma": "1"}
+bounded_gradients = algebra("the same with bounded gradients", expected="violated", **_BOUNDED)(keeps_a_distance)
 """Of a strongly convex part, with a sample of records whose gradients are bounded."""
 
 
@@ -142,23 +141,22 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from PEPit import PEP, Expression
+    from PEPit import Expression
 
-    exact, problem = Fraction(str(instance["eta~ nu"])), PEP()
-    functions, V, least = declared(problem, instance["class"], 1), Expression(), Expression()
-    world = FunctionClass(problem, functions, V)
-    functions[0].add_point((world.zero.known, world.zero.known, least))
+    exact, (world, _origin, V) = Fraction(str(instance["eta~ nu"])), opened(instance["class"], 1)
+    least = Expression()  # of the problem that was just opened
+    world.functions[0].add_point((world.zero.known, world.zero.known, least))
     algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)
 
     def observed() -> Mapping[str, Any]:
         x = world.resolved(run_round(algorithm, world, world.zero, errors=True).x)
         square, excess = world.square(world.gradient(0, x)), world.value(0, x) - least
-        problem.add_constraint(square / 2 <= excess)
+        world.problem.add_constraint(square / 2 <= excess)
         return {"excess": excess, "gradient": square}
 
     side = str(instance["side"])
     values = {**_ONE, "eta_l": exact, "D0": 0, "F0": 0, "Sigma^2": 2 * V, side: expected(world, observed)[side]}
-    return WorstCase(problem, values, f"the first step from x*, {instance['class']}, against 0")
+    return WorstCase(world.problem, values, f"the first step from x*, {instance['class']}, against 0")
 
 
 def cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -173,21 +171,20 @@ def cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def worst(side: str, step: str) -> Check:
     """The worst case of the first step; side: ``excess`` or ``gradient``; step: eta~ nu as text."""
-    instance = {"class": "convex" if side == "excess" else "non-convex", "side": side, "eta~ nu": step}
+    instance = {"class": {"excess": "convex"}.get(side, "non-convex"), "side": side, "eta~ nu": step}
     return Check("worst-case", "one step from the minimiser, one user", performance, instance, "violated")
 
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
     found = runs.experiment(instance)
-    more: dict[str, float] = {"c": float(instance["c"])}
     algorithm: Any = found.algorithm
-    eta_l = algorithm.run.local_step
+    more = {"c": float(instance["c"]), "eta_l": algorithm.run.local_step}
     if instance["method"] == "fedavg":
-        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0}
         eta_l = 1 / (16 * found.values["nu"] * algorithm.run.global_step)
+        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0, "eta_l": eta_l}
         found = runs.as_fedavg(found, eta_l)
-    return runs.chosen_values(found, statement, **more, eta_l=eta_l)
+    return runs.chosen_values(found, statement, **more)
 
 
 def first_step(side: str, method: str) -> Iterator[Check]:

@@ -28,18 +28,20 @@ Step = Callable[[Mapping[str, float]], float]
 """eta~ by the values of the symbols."""
 Known = Callable[[Mapping[str, float]], Mapping[str, float]]
 """By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
-EXCESS = noble.expected(
-    "excess",
-    "mean excess over the warm round and the $T$ rounds",
-    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)",
-)
+_MEAN = "over the warm round and the $T$ rounds"
+EXCESS = noble.expected("excess", f"mean excess {_MEAN}", latex=r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)")
 SLOPE = noble.expected(
-    "slope",
-    "mean squared gradient over the warm round and the $T$ rounds",
-    latex=r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2",
+    "slope", f"mean squared gradient {_MEAN}", latex=r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2"
 )
 NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
 """A reason to leave out the runs just outside this hypothesis."""
+
+
+def one_user_has(hypothesis: str) -> dict[str, str]:
+    """The same, where this hypothesis too has a check of another method."""
+    return {**NO_RECORDS, f"just outside {hypothesis}": "one user has it"}
+
+
 SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 
@@ -76,11 +78,8 @@ def points(
 
 def _axes(clients: int, dimension: int) -> Problem:
     """User i's Huber loss of coordinate i modulo the dimension."""
-    import numpy as np
-
-    return make(
-        "huber-planes", rows=np.eye(dimension)[np.arange(clients) % dimension].tolist(), thresholds=[1.5] * clients
-    )
+    rows = [[float(j == i % dimension) for j in range(dimension)] for i in range(clients)]
+    return make("huber-planes", rows=rows, thresholds=[1.5] * clients)
 
 
 FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axes}
@@ -122,15 +121,10 @@ def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[s
     start = experiments.start_of(problem, instance, 7)
     slope = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
     size, distance, gap = int(instance["size"]), instance["distance"], problem.value(start) - problem.constants.f_star
-    return start, {
-        "nu": problem.constants.L_max,
-        "M": float(problem.n),
-        "l": size / problem.n,
-        "K": float(instance["K"]),
-        "eta_g": math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"]),
-        **{"D0": float(distance), "F0": max(gap, 0.0), "slope0": float(slope @ slope)},
-        **{"distance": distance**2, "gap": gap, "slope": float(slope @ slope)},
-    }
+    eta_g, square = math.sqrt(size) if instance["eta_g"] is None else float(instance["eta_g"]), float(slope @ slope)
+    sizes = {"M": float(problem.n), "l": size / problem.n, "K": float(instance["K"]), "eta_g": eta_g}
+    given = {"D0": float(distance), "F0": max(gap, 0.0), "slope0": square, "distance": distance**2, "gap": gap}
+    return start, {"nu": problem.constants.L_max, **sizes, **given, "slope": square}
 
 
 def _by_records(problem: Problem, threshold: float, share: float, sigma: float) -> dict[str, float]:
@@ -219,16 +213,9 @@ def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = la
     values["eta_l"] = values["eta"] / (int(instance["K"]) * values["eta_g"])
     algorithm = _simulated(run, values, instance, gradient, warm_points=lagging(offsets.tolist()))
     claimed = {name: values[name] * factor for name, factor in instance.get("claimed", {}).items()}
-    return Experiment(
-        problem,
-        algorithm,
-        2,
-        start,
-        {**values, **claimed},
-        int(instance["replicates"]),
-        Reach.anywhere(problem),
-        known=known(values) if share == 1 else {},
-    )
+    means, replicates = known(values) if share == 1 else {}, int(instance["replicates"])
+    values |= claimed
+    return Experiment(problem, algorithm, 2, start, values, replicates, Reach.anywhere(problem), known=means)
 
 
 def as_fedavg(found: Experiment, eta_l: float) -> Experiment:

@@ -20,7 +20,7 @@ from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022._utility import log_factor, variance
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import all_equal
+from dpfl_theory.statements.symbolic import proved
 
 
 def step_limit_symbolic(s: Mapping[str, Any]) -> Any:
@@ -100,12 +100,6 @@ ROUNDS = {
     "non-convex": RoundConstants(Fraction(1, 3), Fraction(2, 3), Fraction(6, 5), Fraction(8, 15), Fraction(1, 5)),
 }
 """The inequality that one round of each class keeps."""
-
-
-def proved(*steps: tuple[Any, Any, str]) -> Outcome:
-    """As `all_equal`, but a step that fails refutes only the proof, not the statement."""
-    found = all_equal(*steps)
-    return replace(found, true=found.true or None)
 
 
 def start(kind: str, v: Mapping[str, Any], number: Any = float) -> Any:

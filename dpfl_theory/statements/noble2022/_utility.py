@@ -27,11 +27,11 @@ ROUND_PART = (
 """The part that checks of one round of a theorem decide."""
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
+_GRADIENT = r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"
+_NOISE = r"root mean square of a step's noise, $2 C \sqrt{2d} \sigma_g/(sR)$"
 _ALL = (
     Symbol("excess", r"$E F(\bar x^T) - F(x^*)$", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),
-    Symbol(
-        "gradient", r"$E\|\nabla F(\bar x^T)\|^2$", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"
-    ),
+    Symbol("gradient", r"$E\|\nabla F(\bar x^T)\|^2$", (2, -2), "nonnegative", _GRADIENT),
     Symbol("c", "the constant that $O$ hides", (0, 0), "positive", "c"),
     Symbol("eta_g", "global step size", (0, 0), "positive", r"\eta_g"),
     Symbol("eta_l", "local step size", (-1, 2), "positive", r"\eta_l"),
@@ -44,13 +44,7 @@ _ALL = (
     Symbol("K", "local steps in a round", (0, 0), "integer", "K"),
     Symbol("T", "rounds", (0, 0), "integer", "T"),
     Symbol("varsigma", "root of the variance of one record's gradient", (1, -1), "nonnegative", r"\varsigma"),
-    Symbol(
-        "Sigma",
-        r"root mean square of a step's noise, $2 C \sqrt{2d} \sigma_g/(sR)$",
-        (1, -1),
-        "positive",
-        r"\Sigma_g(C)",
-    ),
+    Symbol("Sigma", _NOISE, (1, -1), "positive", r"\Sigma_g(C)"),
     Symbol("D0", r"initial distance $\|x^0 - x^*\|$", (0, 1), "nonnegative", "D_0"),
     Symbol("F0", "$F(x^0) - F(x^*)$", (1, 0), "nonnegative", "F_0"),
     Symbol("G", "dissimilarity of the gradients, constant part", (1, -1), "nonnegative", "G"),
@@ -91,6 +85,11 @@ def variance(s: Mapping[str, Any]) -> Any:
 def averaged(s: Mapping[str, Any]) -> Any:
     """(varsigma^2/(sR) + Sigma_g^2(C))/(KlM)."""
     return variance(s) / (s["K"] * s["l"] * s["M"])
+
+
+def shared(s: Mapping[str, Any]) -> Any:
+    """1 + lM/eta_g^2."""
+    return 1 + s["l"] * s["M"] / s["eta_g"] ** 2
 
 
 def logarithm(s: Mapping[str, Any], W: Any) -> Any:

@@ -244,24 +244,16 @@ def _squares(run: Experiment) -> Any:
 
 
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
-    """Notes on one grid: the slope with its interval, the bound's own slope, and the least constant of each bound.
+    """Notes on one grid (`rates.fitted`): the two terms lead, and the noise is their source."""
 
-    Also the least share of the bound that its two terms have, and the least share of the remaining gradient that
-    vanishes with the noise."""
-    import numpy as np
+    def quiet(run: Experiment) -> Experiment:
+        known: Any = run.algorithm
+        return replace(run, algorithm=known.with_values(sigma=0.0), replicates=2)
 
-    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
-    for value, run in zip(instance["grid"], found):
-        sample, terms = _squares(run), rates.terms(statement, run.values)
-        bound = math.fsum(terms.values())
-        symbols.append(float(value))
-        samples.append(sample)
-        bounds.append(bound)
-        shares.append((terms["initialisation"] + terms["privacy"]) / bound)
-        quiet: Any = run.algorithm
-        quiet = replace(run, algorithm=quiet.with_values(sigma=0.0), replicates=2)
-        vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
-    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)
+    def share(terms: Mapping[str, float], bound: float) -> float:
+        return (terms["initialisation"] + terms["privacy"]) / bound
+
+    return rates.fitted(statement, instance, found, _squares, share, quiet)
 
 
 COROLLARY: Statement = Statement(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, ConstantClaim, Hypothesis, PrivacyClaim, PrivacyPoint, Statement, Symbols, claim
@@ -28,27 +28,18 @@ ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
 
 
-_NAMES = {
-    "M": "users",
-    "R": "records",
-    "l": "user_rate",
-    "s": "record_rate",
-    "K": "local_steps",
-    "sigma_g": "noise_multiplier",
-    "T": "rounds",
-}
-
-
 def named(point: Mapping[str, Any]) -> dict[str, Any]:
     """The point's symbols under the names of `dpfl_theory.privacy`."""
-    return {name: float(point[k]) if k == "sigma_g" else point[k] for k, name in _NAMES.items() if k in point}
+    names = {"M": "users", "R": "records", "l": "user_rate", "s": "record_rate", "K": "local_steps", "T": "rounds"}
+    found = {name: point[symbol] for symbol, name in names.items() if symbol in point}
+    return found | ({"noise_multiplier": float(point["sigma_g"])} if "sigma_g" in point else {})
 
 
-def three_steps(point: Mapping[str, Any], view: Any = "third-party") -> float:
-    """B.4's Steps 1 to 3 without approximation."""
+def three_steps(point: Mapping[str, Any], view: Any = "third-party") -> Any:
+    """B.4's Steps 1 to 3 without approximation: epsilon, and the order and the share x of delta that give it."""
     from dpfl_theory.privacy.noble2022 import epsilon_theorem
 
-    return epsilon_theorem(**named(point), delta=point["delta"], view=view).epsilon
+    return epsilon_theorem(**named(point), delta=point["delta"], view=view)
 
 
 def implementation(point: Mapping[str, Any]) -> float:
@@ -75,23 +66,6 @@ def certified(name: str, point: Mapping[str, Any], view: str = "third-party") ->
     sharp = point["K"] == 1 and (view == "server" or name == "dp-fedavg-record")
     high = epsilon_high(run.event(), point["delta"])
     return min(lowest_epsilon(run, point["delta"]), high) if sharp else 0.0, high
-
-
-def best_three_steps(point: Mapping[str, Any], view: Any) -> tuple[float, float]:
-    """The order alpha and the share x of delta at which `three_steps` has its minimum."""
-    from dpfl_theory.privacy.noble2022 import epsilon_theorem
-
-    bound = epsilon_theorem(**named(point), delta=point["delta"], view=view)
-    if bound.order is None or bound.x is None:
-        raise ValueError(f"the three steps overflow at {dict(point)}")
-    return float(bound.order), float(bound.x)
-
-
-def step_budget(order: float, point: Mapping[str, Any]) -> float:
-    """eps''(alpha, sigma_g^2) of one local step."""
-    from dpfl_theory.privacy.noble2022 import eq8
-
-    return float(eq8(order, point["s"], float(point["sigma_g"]) ** 2))
 
 
 def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated: bool = False) -> float:
@@ -130,6 +104,10 @@ ARGUMENT = (
 )
 
 
+Guarantee = Callable[[Mapping[str, Any]], tuple[Any, Any]]
+"""The claimed epsilon (before O) and delta at an instance."""
+
+
 def logarithms(s: Mapping[str, Any]) -> Any:
     """log(2Tl/delta) log(2/delta)."""
     return sp.log(2 * s["T"] * s["l"] / s["delta"]) * sp.log(2 / s["delta"])
@@ -140,21 +118,13 @@ def order(s: Symbols) -> Any:
     return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logarithms(s)) / (s.epsilon * sp.sqrt(s.M))
 
 
-@cache
-def _printed() -> Any:
-    """The order in symbols of no statement: a hypothesis does not know its statement."""
-    return order(Symbols({name: sp.Symbol(name, positive=True) for name in _OF_ORDER}, "the order"))
-
-
 def _least(formula: Any, values: Mapping[str, Any]) -> Any:
     """The least required sigma_g, with 65 digits."""
     with mpmath.workdps(65):
         return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _OF_ORDER})
 
 
-def at_order(
-    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
-) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
+def at_order(guarantee: Guarantee, view: str) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
     """u = v = 1 at single instances, which give sigma_g where it is more than the printed order; ``share`` is the share
     of the required sigma_g.
 
@@ -198,38 +168,31 @@ def _of_the_last(instance: Mapping[str, Any], delta: float, view: str, enlarged:
     return certified("dp-fedavg-record", {**instance, "sigma_g": sigma, "delta": delta + given_away}, view)[0]
 
 
-_EDGE = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}
-_WIDE = {"M": 10**6, "l": 1e-6, "K": 1, "T": 1, "R": 1000, "s": 1e-3, "epsilon": 0.5, "delta": 1e-7}
-
-
-def both_sides(guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str) -> tuple[Check, ...]:
+def both_sides(guarantee: Guarantee, view: str) -> Iterator[Check]:
     """Both sides of the order form's hypotheses; the instances of no constants lie on the printed order itself."""
 
-    def at(point: Mapping[str, Any] = _EDGE, **change: Any) -> dict[str, Any]:
-        return {"points": [{**point, **change}]}
+    def at(**change: Any) -> dict[str, Any]:
+        one = {"M": 2, "l": 0.5, "K": 1, "T": 64, "R": 64, "s": 1 / 64, "epsilon": 0.5, "delta": 1e-6}
+        return {"points": [{**one, **change}]}
 
-    outside = {
-        "the printed order": at(share=0.99),
-        "epsilon < 1": at(epsilon=1.01),
-        "s <= 1/u": at(u=64.5),
-        "sigma_g >= u s sqrt(K/log(2Tl/delta))": at(_WIDE, sigma_g=5.72e-4),
-    }
+    wide = at(M=10**6, l=1e-6, T=1, R=1000, s=1e-3, delta=1e-7, sigma_g=5.72e-4)
+    outside = {"the printed order": at(share=0.99), "epsilon < 1": at(epsilon=1.01), "s <= 1/u": at(u=64.5)}
+    outside["sigma_g >= u s sqrt(K/log(2Tl/delta))"] = wide
     return edges(at_order(guarantee, view), {}, outside, {"epsilon < 1": at(epsilon=0.99), "s <= 1/u": at(u=63.5)})
 
 
 def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     if "u" not in values:
         return None
-    least = _least(_printed(), values)
+    free = Symbols({name: sp.Symbol(name, positive=True) for name in _OF_ORDER}, "the order")  # of no statement
+    least = _least(order(free), values)
     if values["sigma_g"] >= least * (1 - 1e-12):
         return None
     return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
 
 
 HYPOTHESES = (
-    SAMPLING,
-    NOISE,
-    DELTA,
+    *(SAMPLING, NOISE, DELTA),
     Hypothesis(
         lambda s: (
             s.s <= 1 / s.u,
@@ -249,11 +212,8 @@ HYPOTHESES = (
 """The hypotheses of the printed theorem; those of the order form apply where u is given."""
 
 
-def no_constants(
-    guarantee: Callable[[Mapping[str, Any]], tuple[Any, Any]], view: str
-) -> Callable[[Statement, Mapping[str, Any]], ConstantClaim]:
-    """The claim that some u and v exist; guarantee: the claimed epsilon (before O) and delta at an instance; view: of
-    a third party or of the server."""
+def no_constants(guarantee: Guarantee, view: str) -> Callable[[Statement, Mapping[str, Any]], ConstantClaim]:
+    """The claim that some u and v exist; view: of a third party or of the server."""
 
     def instance_at(records: int) -> dict[str, Any]:
         share = mpmath.mpf(1) / records

@@ -6,11 +6,13 @@ the largest change 2C/(sR) that one record makes in one local step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Symbol, checks
+from dpfl_theory.core import Check, Hypothesis, Symbol
 from dpfl_theory.statements import prescribed_noise
+from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _utility as noble
 
 PAPER = noble.PAPER
@@ -60,17 +62,13 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-def edges(
-    build: Callable[..., Any],
-    instance: Mapping[str, Any],
-    outside: Mapping[str, Mapping[str, Any]],
-    inside: Mapping[str, Mapping[str, Any]] | None = None,
-) -> tuple[Check, ...]:
-    """The checks just outside, and just inside, of hypotheses, by these hypotheses' words: what each changes in an
-    instance."""
-    beyond = {f"just outside {words}": {**instance, **change} for words, change in outside.items()}
-    within = {f"just inside {words}": {**instance, **change} for words, change in (inside or {}).items()}
-    return checks("privacy", build, {**within, **beyond}, dict.fromkeys(beyond, "not-applicable"))
+edges = partial(edges_of, "privacy")
+"""The checks just inside and just outside of hypotheses."""
+
+
+def both_sides(build: Any, instance: Any, words: str, inside: Any, outside: Any) -> Iterator[Check]:
+    """The checks just inside and just outside of one hypothesis."""
+    return edges(build, instance, {words: outside}, {words: inside})
 
 
 def numbers(**texts: str) -> dict[str, list[str]]:

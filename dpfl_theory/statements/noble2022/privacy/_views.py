@@ -21,12 +21,19 @@ on the round; all other gradients are affine functions of the user's model. Ever
 in the record's presence and in independent normal variables of variance :math:`\sigma_g^2`. So a view is a Gaussian
 vector whose mean is moved by some v and whose covariance is :math:`\sigma_g^2 \Sigma`: its privacy is that of one
 Gaussian release with noise multiplier :math:`\sigma_g/\mu`, :math:`\mu^2 = v^\top \Sigma^{-1} v`.
+
+`Masses` are for lower limits of the privacy that one round, the same in both at T = 1, gives a third party. The unit is
+2C/(sR), the largest move of a noisy gradient, times eta_l; the noise of a step has deviation sigma_g, b is the batch
+sR, m the cohort lM. All losses are convex quadratics or linear functions of one variable. One of user 0's records
+differs between the data sets. The sum Z of the cohort's updates is seen, and each test below is a range of Z, so that
+its masses are sums of normal tails; the probability that clipping changes something is conceded.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
@@ -59,15 +66,9 @@ class LinearWorld(Quadratics):
 
 @dataclass(frozen=True)
 class LinearRun:
-    """One run in one dimension, for a given sequence of cohorts.
+    """One run in one dimension with M users and K local steps of size eta_l, eta_g, for a given sequence of cohorts.
 
-    Args:
-        users: M.
-        cohorts: the users of each round.
-        local_steps: K.
-        signs: the sign of the record's move in each round.
-        curvatures: of each user's loss; 0 where its gradient is constant.
-        local_step, global_step: eta_l and eta_g.
+    signs: of the record's move in each round; curvatures: of each user's loss, 0 where its gradient is constant.
     """
 
     users: int
@@ -88,9 +89,8 @@ class LinearRun:
         messages: list[Vector] = []
         models: list[list[Vector]] = []
         for t, cohort in enumerate(self.cohorts):
-            world = LinearWorld(
-                cohort, self.curvatures or (Fraction(0),) * self.users, self.signs[t] if self.signs else 1
-            )
+            sign = self.signs[t] if self.signs else 1
+            world = LinearWorld(cohort, self.curvatures or (Fraction(0),) * self.users, sign)
             before, now = now, run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
             for i in cohort:
                 messages.append(now.paths[i][-1] - before.x)
@@ -122,7 +122,8 @@ def squared_distance(view: Sequence[Form]) -> Fraction:
     for form in view:
         rest = list(form)
         for known in basis:
-            rest = _plus(rest, known, -_inner(rest, known) / _inner(known, known))
+            share = _inner(rest, known) / _inner(known, known)
+            rest = [p - share * q for p, q in zip(rest, known)]
         size = _inner(rest, rest)
         if size:
             basis.append(rest)
@@ -135,10 +136,6 @@ def squared_distance(view: Sequence[Form]) -> Fraction:
 def cohort_sequences(users: int, size: int, rounds: int) -> Iterator[tuple[tuple[int, ...], ...]]:
     """All sequences of cohorts, which are equally likely."""
     return product(combinations(range(users), size), repeat=rounds)
-
-
-def _plus(a: Sequence[Fraction], b: Sequence[Fraction], factor: Fraction) -> Form:
-    return [p + factor * q for p, q in zip(a, b)]
 
 
 def _inner(a: Sequence[Fraction], b: Sequence[Fraction]) -> Fraction:
@@ -203,9 +200,8 @@ def sampled_low(point: Mapping[str, Any]) -> float:
     epsilon, sigma, rate = point["epsilon"], point["sigma_g"], point["s"]
     users, size, rounds = point["M"], point["m"], point["T"]
     signs = alternating(rounds)
-    total, count = 0.0, 0
-    for cohorts in cohort_sequences(users, size, rounds):
-        count += 1
+    total, sequences = 0.0, list(cohort_sequences(users, size, rounds))
+    for cohorts in sequences:
         rows = [[float(x) for x in form] for form in LinearRun(users, cohorts, signs=signs).views(True)[1]]
         mine = [t for t, cohort in enumerate(cohorts) if 0 in cohort]
         if 0 not in mine:
@@ -223,7 +219,7 @@ def sampled_low(point: Mapping[str, Any]) -> float:
         thresholds = np.linspace(-3 * deviation, shifts.max() + 12 * deviation, 2001)[:, None]
         seen = ndtr((shifts - thresholds) / deviation) @ np.array(weights)
         total += float(np.max(seen - np.exp(epsilon) * ndtr(-thresholds[:, 0] / deviation)))
-    return total / count * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
+    return total / len(sequences) * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
 
 
 def symbols_at(point: Mapping[str, Any]) -> dict[str, Any]:
@@ -241,3 +237,107 @@ def delta_limits(name: str, point: Mapping[str, Any], view: str) -> Any:
 
 SMALL = {"M": 3, "m": 2, "T": 2, "s": 1, "R": 10**9}
 """The smallest instance: T = 2 and m = 2 < M; a cohort of one, or of all, hides as little from a third party."""
+
+
+@dataclass(frozen=True)
+class Masses:
+    """The data that the tests of one attack need.
+
+    inside: masses of Z in cells, given that user 0 takes part, with the record (P) and without it (Q); scale: Z's
+    deviation; reach: where the cells end; spoiled: a bound of the probability that clipping acts; outside: of the
+    probability that Z lies in some cell in a round without user 0.
+    """
+
+    inside: Callable[[Any, Any], tuple[Any, Any]]
+    scale: float
+    reach: float
+    spoiled: float
+    outside: float
+
+
+def amplified(batch: int, rate: float, cohort: int, sigma: float, gain: float) -> Masses:
+    """K = 2: user 0's second gradient multiplies what its first step has left, noise included, by 1 - gain.
+
+    User 0's records are quadratics with curvature gain/eta_l whose minimum is one clipped step away. So after it they
+    answer (gain) times the deviation v = B_1 - noise; the record's own gradient is the constant -C. The sum is then
+    -(gain' - 1) v + B_2/2 less noise, where gain' = gain (1 - B_2/b), and B_1, B_2 say whether the record was drawn.
+    The other users' gradients are -C: without user 0 the sum lies 1.5 b higher. Clipping acts where |v| > b/(2 gain).
+    """
+    import numpy as np
+    from scipy.special import ndtr
+
+    parts = []
+    for first, second in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        weight = (rate if first else 1 - rate) * (rate if second else 1 - rate)
+        factor = gain * (1 - second / batch) - 1
+        deviation = sigma * math.sqrt(factor**2 + 1 + 2 * (cohort - 1))
+        parts.append((weight, factor * first - second / 2, deviation))
+    scale = sigma * math.sqrt((gain - 1) ** 2 + 1 + 2 * (cohort - 1))
+
+    def inside(low: Any, high: Any) -> tuple[Any, Any]:
+        """For -Z between low and high."""
+        p = sum(w * (ndtr((mean - low) / dev) - ndtr((mean - high) / dev)) for w, mean, dev in parts)
+        return p, ndtr(-np.asarray(low) / scale) - ndtr(-np.asarray(high) / scale)
+
+    spoiled = 2 * float(ndtr(-(batch / (2 * gain) - 1) / sigma))
+    outside = float(ndtr(-1.5 * batch / (sigma * math.sqrt(2 * cohort))))
+    return Masses(inside, scale, math.inf, spoiled, outside)
+
+
+def contracted(batch: int, rate: float, cohort: int, sigma: float, steps: int) -> Masses:
+    """K steps of size 1/nu: the other users' quadratics forget all but their last step's noise.
+
+    Their curvature is 1/eta_l, their minimum x^0; user 0's gradients are constant, C, and -C for the record. So the
+    noise of the sum has variance (m - 1 + K) sigma_g^2, and the record moves it by the number of steps that use it.
+    With user 0 the sum lies K b/2 lower. Clipping acts where a step's noise exceeds b/2.
+    """
+    import numpy as np
+    from scipy.special import ndtr
+    from scipy.stats import binom
+
+    number = np.arange(steps + 1)
+    weights = binom.pmf(number, steps, rate)
+    kept = weights > 1e-25
+    number, weights = number[kept], weights[kept]
+    scale = sigma * math.sqrt(cohort - 1 + steps)
+
+    def inside(low: Any, high: Any) -> tuple[Any, Any]:
+        low, high = np.asarray(low, float), np.asarray(high, float)
+        moved = ndtr((number - low[..., None]) / scale) - ndtr((number - high[..., None]) / scale)
+        return moved @ weights, ndtr(-low / scale) - ndtr(-high / scale)
+
+    spoiled = cohort * steps * 2 * float(ndtr(-batch / (2 * sigma)))
+    border = steps * batch / 4
+    return Masses(inside, scale, border, spoiled, float(ndtr(-border / (sigma * math.sqrt(cohort)))))
+
+
+def largest_epsilon(masses: Masses, share: float, delta: float) -> float:
+    """An epsilon at which delta is not enough, when user 0 takes part with probability ``share``: the largest that some
+    one-sided test shows."""
+    import numpy as np
+
+    starts = np.linspace(0.0, 40.0, 4001) * masses.scale
+    starts = starts[starts < min(masses.reach, math.inf)]
+    p, q = masses.inside(starts, np.full_like(starts, masses.reach))
+    p = share * (p * (1 - 1e-10) - masses.spoiled)
+    q = share * (q * (1 + 1e-10) + masses.spoiled) + masses.outside + masses.spoiled + 1e-300
+    enough = p > delta
+    if not enough.any():
+        return 0.0
+    return max(0.0, float(np.max(np.log((p[enough] - delta) / q[enough])))) * (1 - 1e-9)
+
+
+def renyi_low(masses: Masses, order: float) -> float:
+    """A lower limit of the Renyi divergence of Z, given that user 0 takes part: that of the cell into which Z falls.
+
+    Cells of which P has less than 1e-9 are left out, since rounding might matter in them.
+    """
+    import numpy as np
+
+    edges = np.linspace(-3.0, 60.0, 1261) * masses.scale
+    edges = np.concatenate([[-math.inf], edges[edges < masses.reach], [masses.reach]])
+    p, q = masses.inside(edges[:-1], edges[1:])
+    seen = p > 1e-9 + masses.spoiled
+    p, q = p[seen] * (1 - 1e-6) - masses.spoiled, q[seen] * (1 + 1e-9) + masses.spoiled + 1e-30
+    moment = float(np.sum(np.exp(order * np.log(p) + (1 - order) * np.log(q))))
+    return math.log(moment) / (order - 1) if moment > 0 else 0.0

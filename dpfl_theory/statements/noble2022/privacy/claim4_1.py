@@ -3,6 +3,7 @@ towards a third party?"""
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -134,13 +135,19 @@ def _alternating_cohorts(_: Statement, instance: Mapping[str, Any]) -> Points:
         yield PrivacyPoint(at, Fraction(rounds), exact, exact)
 
 
-def _on(name: str, build: Any, *points: Mapping[str, Any], expected: str = "holds") -> Check:
-    """The check at these points, each as it differs from the smallest one."""
+def _on(name: str, build: Any, names: str, *rows: str, expected: str = "holds") -> Check:
+    """The check at several points, each as it differs from the smallest one: the values of the symbols of these names,
+    which spaces separate; - where it has none."""
+    points = [{k: literal_eval(v) for k, v in zip(names.split(), row.split()) if v != "-"} for row in rows]
     return Check("privacy", name, build, {"points": [{**views.SMALL, **point} for point in points]}, expected)
 
 
+_AT, _NO_NOISE = "M m T s K sigma_g epsilon", {"sigma_g > 0": stated(sigma_g="0")}
 _SIZES = {"sizes": [[2, 1, 1], [3, 1, 1], [4, 2, 1], [5, 5, 3], [20, 5, 10]]}
-_MANY = {"M": 100, "m": 5, "T": 50}
+_AFFINE = {
+    "sizes": [[3, 2, 2, 1], [3, 2, 2, 3], [3, 2, 3, 2], [4, 2, 2, 2]],
+    "curvatures": [["0", "0", "0", "0"], ["2", "1/2", "3", "1"]],
+}
 
 SERVER: Statement = Statement(
     id="noble2022.claim4.1.server",
@@ -151,33 +158,10 @@ SERVER: Statement = Statement(
     relation="claim",
     checks=battery(
         Check("privacy", "the warm round counted, exactly", _warm(counted=True), _SIZES),
-        edges(
-            _warm(counted=True),
-            {"sizes": [[2, 1, 1]]},
-            {"l <= 1": stated(l="201/100"), "sigma_g > 0": stated(sigma_g="0")},
-        ),
-        Check(
-            "privacy",
-            "affine gradients, exactly",
-            _same_distances,
-            {
-                "sizes": [[3, 2, 2, 1], [3, 2, 2, 3], [3, 2, 3, 2], [4, 2, 2, 2]],
-                "curvatures": [["0", "0", "0", "0"], ["2", "1/2", "3", "1"]],
-            },
-        ),
-        _on(
-            "the worst data at s = 1",
-            _full_batches,
-            {"K": 1, "sigma_g": 2.0, "epsilon": 1},
-            {"K": 5, "sigma_g": 4.0, "epsilon": 1},
-            {**_MANY, "K": 2, "sigma_g": 5.0, "epsilon": 2},
-        ),
-        _on(
-            "what composition guarantees at s < 1",
-            _composed,
-            {"s": 0.2, "K": 1, "sigma_g": 1.0, "epsilon": 1},
-            {**_MANY, "s": 0.2, "K": 10, "sigma_g": 5.0, "epsilon": 1},
-        ),
+        edges(_warm(counted=True), {"sizes": [[2, 1, 1]]}, {"l <= 1": stated(l="201/100"), **_NO_NOISE}),
+        Check("privacy", "affine gradients, exactly", _same_distances, _AFFINE),
+        _on("the worst data at s = 1", _full_batches, _AT, "3 2 2 1 1 2.0 1", "3 2 2 1 5 4.0 1", "100 5 50 1 2 5.0 2"),
+        _on("what composition guarantees at s < 1", _composed, _AT, "3 2 2 .2 1 1.0 1", "100 5 50 .2 10 5.0 1"),
     ),
     smoke=("the worst data at s = 1",),
 )
@@ -196,22 +180,13 @@ THIRD_PARTY: Statement = replace(
     id="noble2022.claim4.1.third-party",
     checks=battery(
         _on(
-            "a user that returns in another cohort, s = 1",
-            _more_seen,
-            {"sigma_g": 2, "epsilon": 1},
-            {"sigma_g": 2, "epsilon": 2},
-            {"sigma_g": 5, "epsilon": 1},
-            {"M": 5, "m": 3, "sigma_g": 2, "epsilon": 1},
-            {"M": 6, "m": 3, "sigma_g": 2, "epsilon": 2},
-            {"T": 3, "sigma_g": 2, "epsilon": 2},
+            *("a user that returns in another cohort, s = 1", _more_seen, "M m T sigma_g epsilon"),
+            *("3 2 2 2 1", "3 2 2 2 2", "3 2 2 5 1", "5 3 2 2 1", "6 3 2 2 2", "3 2 3 2 2"),
             expected="violated",
         ),
         _on(
-            "a user that returns in another cohort, s < 1",
-            _more_seen_of_samples,
-            {"s": 0.5, "sigma_g": 1.0, "epsilon": 1.0},
-            {"s": 0.2, "sigma_g": 1.0, "epsilon": 1.0},
-            {"M": 5, "m": 3, "s": 0.2, "sigma_g": 1.0, "epsilon": 1.0},
+            *("a user that returns in another cohort, s < 1", _more_seen_of_samples, "M m s sigma_g epsilon"),
+            *("3 2 0.5 1.0 1.0", "3 2 0.2 1.0 1.0", "5 3 0.2 1.0 1.0"),
             expected="violated",
         ),
     ),
@@ -224,15 +199,11 @@ REPAIRED: Statement = replace(
     id="noble2022.claim4.1.third-party.repaired",
     checks=battery(
         _on(
-            "random cohorts",
-            _not_more_than_the_server,
-            {"sigma_g": 2.0, "epsilon": 1.0},
-            {"M": 5, "m": 3, "sigma_g": 2.0, "epsilon": 1.0},
-            {"T": 3, "sigma_g": 2.0, "epsilon": 2.0},
-            {**_MANY, "s": 0.2, "K": 10, "sigma_g": 5.0, "epsilon": 1.0},
+            *("random cohorts", _not_more_than_the_server, _AT),
+            *("3 2 2 1 - 2.0 1.0", "5 3 2 1 - 2.0 1.0", "3 2 3 1 - 2.0 2.0", "100 5 50 0.2 10 5.0 1.0"),
         ),
         Check("privacy", "cohorts that alternate, exactly", _alternating_cohorts, {"T": [2, 4, 8, 16]}),
-        edges(_alternating_cohorts, {"T": [2]}, {"l <= 1": stated(l="151/100"), "sigma_g > 0": stated(sigma_g="0")}),
+        edges(_alternating_cohorts, {"T": [2]}, {"l <= 1": stated(l="151/100"), **_NO_NOISE}),
     ),
     smoke=("cohorts that alternate, exactly",),
     uses=("noble2022.claim4.1.server",),

@@ -6,24 +6,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
-from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, Symbols, battery, claim
+from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, battery, claim
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy import _attacks as attacks
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._divergences import subsampled_cgf
+from dpfl_theory.statements.noble2022.privacy import _views as views
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
+from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
-from dpfl_theory.statements.symbolic import all_equal
+from dpfl_theory.statements.symbolic import proved
 
 Points = Iterator[PrivacyPoint]
 _PART = (
     "It decides the form 'without approximation', whose epsilon is not a relation between symbols; the sides are the "
     "order of sigma_g, which the other checks refute."
 )
+_DERIVED = "It decides a step of B.4's derivation of the order; the other checks refute the rest."
 _ONE_USER = {"M": 1000, "R": 1000, "l": 0.001, "s": 0.5, "K": 1, "sigma_g": 5.0, "T": 1, "delta": 1e-6}
 _TWO_STEPS = {"M": 20, "R": 100_000, "l": 0.5, "s": 0.01, "K": 2, "sigma_g": 0.5, "T": 1, "delta": 1e-6}
 _TABLE = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
@@ -43,7 +45,7 @@ def _at(name: str, build: Any, points: list[Any], expected: str = "violated", pa
 
 def _claimed(instance: Mapping[str, Any], low: float, high: float) -> Points:
     """The same limits compared with the three steps and with the paragraph Implementation."""
-    yield PrivacyPoint({**instance, "formula": "Steps 1 to 3"}, formulas.three_steps(instance), low, high)
+    yield PrivacyPoint({**instance, "formula": "Steps 1 to 3"}, formulas.three_steps(instance).epsilon, low, high)
     yield PrivacyPoint({**instance, "formula": "Implementation"}, formulas.implementation(instance), low, high)
 
 
@@ -55,18 +57,18 @@ def _participation(_: Statement, instance: Mapping[str, Any]) -> Points:
         yield from _claimed(at, *formulas.certified("dp-fedavg-record", at))
 
 
-def _masses(instance: Mapping[str, Any], gain: float | None) -> attacks.Masses:
+def _masses(instance: Mapping[str, Any], gain: float | None) -> views.Masses:
     run = formulas.mechanism("dp-fedavg-record", instance)
     if gain is not None:
-        return attacks.amplified(run.batch, instance["s"], run.cohort, instance["sigma_g"], gain)
-    return attacks.contracted(run.batch, instance["s"], run.cohort, instance["sigma_g"], instance["K"])
+        return views.amplified(run.batch, instance["s"], run.cohort, instance["sigma_g"], gain)
+    return views.contracted(run.batch, instance["s"], run.cohort, instance["sigma_g"], instance["K"])
 
 
 @claim("epsilon of either algorithm towards a third party")
 def _aggregation(_: Statement, instance: Mapping[str, Any]) -> Points:
     """(b): one round, so that DP-FedAvg and DP-SCAFFOLD are the same."""
     for at, gain in instance["points"]:
-        low = attacks.largest_epsilon(_masses(at, gain), at["l"], at["delta"])
+        low = views.largest_epsilon(_masses(at, gain), at["l"], at["delta"])
         yield from _claimed(at, low, formulas.certified("dp-fedavg-record", at)[1])
 
 
@@ -78,7 +80,7 @@ def _first_step(_: Statement, instance: Mapping[str, Any]) -> Points:
     for at, gain, alpha in instance["points"]:
         claimed = at["K"] * eq8(alpha, at["s"], at["l"] * at["M"] * at["sigma_g"] ** 2)
         high = at["K"] * subsampled_cgf(alpha, at["s"], at["sigma_g"])[1] / (alpha - 1)
-        yield PrivacyPoint({**at, "alpha": alpha}, claimed, attacks.renyi_low(_masses(at, gain), alpha), high)
+        yield PrivacyPoint({**at, "alpha": alpha}, claimed, views.renyi_low(_masses(at, gain), alpha), high)
 
 
 @algebra("the order solved for epsilon")
@@ -90,8 +92,7 @@ def _solved(s: Formula) -> Proof:
 
 
 @algebra(
-    "the minimum over alpha",
-    part="It decides a step of B.4's derivation of the order; the other checks refute the rest.",
+    "the minimum over alpha", "It decides a step of B.4's derivation of the order; the other checks refute the rest."
 )
 def _minimum(_: Formula) -> Proof:
     """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
@@ -100,10 +101,7 @@ def _minimum(_: Formula) -> Proof:
     return a * (t + 2) + b / t - sp.expand(square), 2 * sp.sqrt(a * b) + 2 * a, "the objective less a square"
 
 
-def _guarantee(instance: Mapping[str, Any]) -> tuple[Any, Any]:
-    return instance["epsilon"], instance["delta"]
-
-
+_guarantee = itemgetter("epsilon", "delta")
 _ORDER = formulas.at_order(_guarantee, "third-party")
 _MANY_USERS = [
     {"M": M, "l": 1 / M, "K": 1, "T": 2 * M * M, "R": 10_000, "s": 0.1, "epsilon": 0.5, "delta": 1e-6}
@@ -111,6 +109,14 @@ _MANY_USERS = [
 ]
 _MANY_STEPS = {"M": 1000, "R": 10_000, "l": 0.5, "s": 0.003, "K": 1000, "sigma_g": 0.2, "T": 1, "delta": 1e-6}
 _FEW_STEPS = {"M": 200, "R": 2000, "l": 0.5, "s": 0.5, "K": 6, "sigma_g": 1.0, "T": 1, "delta": 1e-6}
+_ENLARGED = [{**_MANY_USERS[1], "R": 10**18, "enlarged": 1e12}]
+_SEEN = [_ONE_USER, {**_ONE_USER, "T": 10}, {**_ONE_USER, "M": 100, "l": 0.01}]
+_AMPLIFIED = [[_TWO_STEPS, 50.0], [{**_TWO_STEPS, "M": 100}, 70.0]]
+"""With user 0's gain."""
+_OF_ORDERS = [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2], [_MANY_STEPS, None, 2]]
+"""With user 0's gain and the order."""
+_ONE_MESSAGE = ("noble2022.lemmaB.4", "noble2022.lemmaB.5")
+_PRIVACY = ("noble2022.lemmaB.1", "noble2022.lemmaB.2", *_ONE_MESSAGE, "noble2022.lemmaB.6", "noble2022.lemmaB.7")
 
 THIRD_PARTY: Statement = Statement(
     id="noble2022.theorem4.1.third-party",
@@ -128,43 +134,15 @@ THIRD_PARTY: Statement = Statement(
         _at("the order with the constant 1", _ORDER, [*formulas.ONE_ROUND, _small_noise(2048)]),
         formulas.both_sides(_guarantee, "third-party"),
         _at("the order at fixed s and delta, more and more users", _ORDER, _MANY_USERS),
-        _at(
-            "the order at fixed s and delta, x^T alone, losses that keep the rounds apart",
-            _ORDER,
-            [{**_MANY_USERS[1], "R": 10**18, "enlarged": 1e12}],
-        ),
-        _at(
-            "who takes part can be seen, K = 1",
-            _participation,
-            [_ONE_USER, {**_ONE_USER, "T": 10}, {**_ONE_USER, "M": 100, "l": 0.01}],
-            part=_PART,
-        ),
-        _at(
-            "a user's second step shows its first, K = 2",
-            _aggregation,
-            [[_TWO_STEPS, 50.0], [{**_TWO_STEPS, "M": 100}, 70.0]],
-            part=_PART,
-        ),
+        _at("the order at fixed s and delta, x^T alone, losses that keep the rounds apart", _ORDER, _ENLARGED),
+        _at("who takes part can be seen, K = 1", _participation, _SEEN, part=_PART),
+        _at("a user's second step shows its first, K = 2", _aggregation, _AMPLIFIED, part=_PART),
         _at("the other users forget their noise, step size 1/nu", _aggregation, [[_MANY_STEPS, None]], part=_PART),
-        _at(
-            "Step 1 as Renyi DP",
-            _first_step,
-            [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2], [_MANY_STEPS, None, 2]],
-            part=_PART,
-        ),
+        _at("Step 1 as Renyi DP", _first_step, _OF_ORDERS, part=_PART),
     ),
     smoke=("Step 1 as Renyi DP",),
     expected="violated",
-    uses=(
-        "noble2022.claim4.1.third-party",
-        "noble2022.lemmaB.1",
-        "noble2022.lemmaB.2",
-        "noble2022.lemmaB.4",
-        "noble2022.lemmaB.5",
-        "noble2022.lemmaB.6",
-        "noble2022.lemmaB.7",
-        "noble2022.eq8",
-    ),
+    uses=("noble2022.claim4.1.third-party", *_PRIVACY, "noble2022.eq8"),
 )
 
 
@@ -185,12 +163,6 @@ def _repaired(statement: Statement, instance: Mapping[str, Any]) -> Points:
             yield PrivacyPoint({**at, "algorithm": name}, claimed, *formulas.certified(name, at))
 
 
-def _repaired_sides(s: Symbols) -> Sides:
-    beyond, rate = s.alpha - 1, s.l
-    rounds = s.T * sp.log(1 - rate + rate * sp.exp(beyond * s.K * s.rdp_step)) / beyond
-    return Sides({"epsilon": s.epsilon}, {"rounds": rounds, "conversion": sp.log(1 / s.delta) / beyond})
-
-
 @algebra("sampling of users that are seen")
 def _sampled_moment(s: Formula) -> Proof:
     """A round in which it is seen who takes part: the moment of order alpha of the likelihood ratio is 1 - l + l e^c, c
@@ -205,7 +177,7 @@ def _sampled_moment(s: Formula) -> Proof:
     ratio = sum(weight * q_ * (p_ / q_) ** 2 for weight, p_, q_ in ((1 - l, one, one), (l, p, q), (l, 1 - p, 1 - q)))
     own = q * (p / q) ** 2 + (1 - q) * ((1 - p) / (1 - q)) ** 2  # e^c at alpha = 2
     at_two = terms["rounds"].subs({s.alpha: 2, s.T: 1, K: 1}).subs(budget, sp.log(own))
-    found = all_equal(
+    return proved(
         (sp.exp(at_two), ratio, "one round of two answers at alpha = 2"),
         (sp.expand_log(terms["rounds"].subs(l, 1)), s.T * K * budget, "every user in every round"),
         (
@@ -215,8 +187,14 @@ def _sampled_moment(s: Formula) -> Proof:
         ),
         (terms["conversion"] * beyond, sp.log(1 / s.delta), "Lemma B.4, times alpha - 1"),
     )
-    return replace(found, true=found.true or None)
 
+
+_CERTIFIED = [
+    *(_ONE_USER, {**_ONE_USER, "T": 10}, _TWO_STEPS),
+    {**_TABLE, "sigma_g": 10.0, "K": 1, "T": 542},
+    {**_TABLE, "sigma_g": 10.0, "K": 40, "T": 72},
+    {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
+]
 
 THIRD_PARTY_REPAIRED: Statement = Statement(
     id="noble2022.theorem4.1.third-party.repaired",
@@ -225,25 +203,19 @@ THIRD_PARTY_REPAIRED: Statement = Statement(
     symbols=symbols("epsilon", "T", "l", "alpha", "K", "rdp_step", "delta", "M", "R", "s", "sigma_g"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=_repaired_sides,
+    sides=lambda s: Sides(
+        {"epsilon": s.epsilon},
+        {
+            "rounds": s.T * sp.log(1 - s.l + s.l * sp.exp((s.alpha - 1) * s.K * s.rdp_step)) / (s.alpha - 1),
+            "conversion": sp.log(1 / s.delta) / (s.alpha - 1),
+        },
+    ),
     checks=battery(
         _sampled_moment,
-        _at(
-            "certified limits",
-            _repaired,
-            [
-                _ONE_USER,
-                {**_ONE_USER, "T": 10},
-                _TWO_STEPS,
-                {**_TABLE, "sigma_g": 10.0, "K": 1, "T": 542},
-                {**_TABLE, "sigma_g": 10.0, "K": 40, "T": 72},
-                {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
-            ],
-            "holds",
-        ),
+        _at("certified limits", _repaired, _CERTIFIED, "holds"),
         edges(_repaired, {"points": [_ONE_USER]}, EDGES),
     ),
-    uses=("noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+    uses=(*_ONE_MESSAGE, "noble2022.lemmaB.7", "noble2022.eq8"),
 )
 
 
@@ -294,13 +266,21 @@ def _three_steps(claimed: Callable[[Statement, Mapping[str, Any]], Any]) -> Any:
     return build
 
 
+def _unapproximated(_: Statement, point: Mapping[str, Any]) -> float:
+    return float(formulas.three_steps(point, "server").epsilon)
+
+
 def _at_best(statement: Statement, point: Mapping[str, Any]) -> float:
-    """The statement's right side at the order and the share x that B.4's three steps choose."""
-    alpha, share = formulas.best_three_steps(point, "server")
-    budget = formulas.step_budget(alpha, point)
-    each = point["K"] * budget + math.log(point["T"] / (share * point["delta"])) / (alpha - 1)
-    known = {"epsilon_a": each, "T": point["T"], "x": share, "delta": point["delta"]}
-    return float(evaluate_side(statement, "rhs", known))
+    """The statement's right side at the order and the share x that B.4's three steps choose; eps'' of a local step."""
+    from dpfl_theory.privacy.noble2022 import eq8
+
+    best, delta = formulas.three_steps(point, "server"), point["delta"]
+    if best.order is None or best.x is None:
+        raise ValueError(f"the three steps overflow at {dict(point)}")
+    alpha, share = float(best.order), float(best.x)
+    budget = float(eq8(alpha, point["s"], float(point["sigma_g"]) ** 2))
+    each = point["K"] * budget + math.log(point["T"] / (share * delta)) / (alpha - 1)
+    return float(evaluate_side(statement, "rhs", {"epsilon_a": each, "T": point["T"], "x": share, "delta": delta}))
 
 
 _POINTS = [
@@ -311,6 +291,8 @@ _POINTS = [
     {"M": 10, "R": 4000, "l": 0.9, "s": 0.01, "K": 1, "sigma_g": 50.0, "T": 1, "delta": 1e-5},
 ]
 
+_QUIET, _LADDER = [*formulas.ONE_ROUND, _small_noise(4096)], {**formulas.LADDER, "needed": [4, 16]}
+
 SERVER: Statement = replace(
     THIRD_PARTY,
     id="noble2022.theorem4.1.server",
@@ -318,47 +300,14 @@ SERVER: Statement = replace(
     checks=battery(
         _solved_for_server,
         _budget_of_delta,
-        Check(
-            "privacy",
-            "no constants",
-            formulas.no_constants(_promised_at, "server"),
-            {**formulas.LADDER, "needed": [4, 16]},
-            "violated",
-        ),
-        _at(
-            "the order with the constant 1",
-            formulas.at_order(_promised_at, "server"),
-            [*formulas.ONE_ROUND, _small_noise(4096)],
-        ),
+        Check("privacy", "no constants", formulas.no_constants(_promised_at, "server"), _LADDER, "violated"),
+        _at("the order with the constant 1", formulas.at_order(_promised_at, "server"), _QUIET),
         formulas.both_sides(_promised_at, "server"),
-        _at(
-            "without approximation",
-            _three_steps(lambda _, point: formulas.three_steps(point, "server")),
-            _POINTS,
-            "holds",
-            _PART,
-        ),
+        _at("without approximation", _three_steps(_unapproximated), _POINTS, "holds", _PART),
     ),
     smoke=(),
-    uses=(
-        "noble2022.claim4.1.server",
-        "noble2022.lemmaB.1",
-        "noble2022.lemmaB.4",
-        "noble2022.lemmaB.5",
-        "noble2022.eq8",
-    ),
+    uses=("noble2022.claim4.1.server", "noble2022.lemmaB.1", *_ONE_MESSAGE, "noble2022.eq8"),
 )
-
-
-def _server_sides(s: Symbols) -> Sides:
-    each, rounds = s.epsilon_a, s.T
-    return Sides(
-        {"epsilon": s.epsilon_s},
-        {
-            "fluctuation": each * sp.sqrt(2 * rounds * sp.log(1 / ((1 - s.x) * s.delta))),
-            "drift": rounds * each * (sp.exp(each) - 1),
-        },
-    )
 
 
 @algebra("the shares of delta, and small eps_a")
@@ -367,12 +316,11 @@ def _strong_composition(s: Formula) -> Proof:
     the second order, so that the right side is sqrt(2T log(1/delta'')) eps_a + T eps_a^2 for small eps_a."""
     terms = sides_of(s.statement).rhs
     own, rest = s.x * s.delta / s.T, (1 - s.x) * s.delta
-    found = all_equal(
+    return proved(
         (s.T * own + rest, s.delta, "T delta' + delta''"),
         (sp.exp(-((terms["fluctuation"] / s.epsilon_a) ** 2) / (2 * s.T)), rest, "delta'' of the fluctuation"),
         (sp.limit(terms["drift"] / s.epsilon_a**2, s.epsilon_a, 0), s.T, "the drift over eps_a^2, and T"),
     )
-    return replace(found, true=found.true or None)
 
 
 SERVER_REPAIRED: Statement = Statement(
@@ -382,13 +330,19 @@ SERVER_REPAIRED: Statement = Statement(
     symbols=symbols("epsilon_s", "T", "delta", "epsilon_a", "x", "M", "R", "l", "s", "K", "sigma_g"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
-    sides=_server_sides,
+    sides=lambda s: Sides(
+        {"epsilon": s.epsilon_s},
+        {
+            "fluctuation": s.epsilon_a * sp.sqrt(2 * s.T * sp.log(1 / ((1 - s.x) * s.delta))),
+            "drift": s.T * s.epsilon_a * (sp.exp(s.epsilon_a) - 1),
+        },
+    ),
     checks=battery(
         _strong_composition,
         _at("certified limits", _three_steps(_at_best), _POINTS, "holds"),
         edges(_three_steps(_at_best), {"points": _POINTS[:1]}, EDGES),
     ),
-    uses=("noble2022.lemmaB.1", "noble2022.lemmaB.4", "noble2022.lemmaB.5", "noble2022.lemmaB.7", "noble2022.eq8"),
+    uses=("noble2022.lemmaB.1", *_ONE_MESSAGE, "noble2022.lemmaB.7", "noble2022.eq8"),
 )
 
 STATEMENTS = (THIRD_PARTY, THIRD_PARTY_REPAIRED, SERVER, SERVER_REPAIRED)

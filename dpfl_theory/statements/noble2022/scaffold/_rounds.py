@@ -21,7 +21,7 @@ from dpfl_theory.core import Check, Statement, Values
 from dpfl_theory.core import checks as each
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import RationalWorld
 from dpfl_theory.statements.instances import Instance
@@ -60,13 +60,19 @@ def symbols(users: Users, moments: RoundMoments, instance: Mapping[str, Any]) ->
     return {**vars(moments), **steps, **sizes, **exponent, **noise(users.variance)}
 
 
-def rounds_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """Every round from every start and at every variance of the instance."""
+def every_round(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Users, RoundMoments]]:
+    """Every round from every start and at every variance of the instance, with these in words."""
     for start, V in product(instance["start"], instance["V"]):
         users = users_of({**instance, "start": start, "V": V})
         at = {"x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
         for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-            yield Values(symbols(users, moments, instance), {"t": t, **at})
+            yield {"t": t, **at}, users, moments
+
+
+def rounds_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The same by the symbols of Lemmas C.4 to C.7."""
+    for at, users, moments in every_round(instance):
+        yield Values(symbols(users, moments, instance), at)
 
 
 def at_limit(
@@ -116,7 +122,7 @@ class RecordUser:
     (True, True, True)
     """
 
-    records: tuple[tuple[Fraction, Fraction, Fraction], ...]
+    records: tuple[tuple[Fraction, ...], ...]
 
     def of_records(self, x: Fraction) -> list[Fraction]:
         """The records' gradients at x."""
@@ -124,15 +130,12 @@ class RecordUser:
 
     def gradient(self, x: Fraction) -> Fraction:
         """F_i'(x)."""
-        return sum(self.of_records(x), Fraction(0)) / len(self.records)
+        return average(self.of_records(x))
 
     def value(self, x: Fraction) -> Fraction:
         """F_i(x), the mean of the Huber losses."""
-        total = Fraction(0)
-        for a, c, w in self.records:
-            far = abs(x - c)
-            total += a * (far * far / 2 if far <= w else w * far - w * w / 2)
-        return total / len(self.records)
+        far = ((a, abs(x - c), w) for a, c, w in self.records)
+        return average([a * (y * y / 2 if y <= w else w * y - w * w / 2) for a, y, w in far])
 
     @cached_property
     def bends(self) -> list[Fraction]:
@@ -149,10 +152,7 @@ class RecordUser:
     @cached_property
     def spread(self) -> Fraction:
         """varsigma^2: the largest variance of the records' gradients; it is convex between bends, constant beyond."""
-        return max(
-            sum(((g - self.gradient(x)) ** 2 for g in self.of_records(x)), Fraction(0)) / len(self.records)
-            for x in self.bends
-        )
+        return max(average([(g - self.gradient(x)) ** 2 for g in self.of_records(x)]) for x in self.bends)
 
 
 class Records(RationalWorld):
@@ -205,22 +205,14 @@ class Records(RationalWorld):
 
 def records_of(instance: Mapping[str, Any]) -> Records:
     """``users``: records (a, c, w) of each user; ``drawn``; ``noise`` (tau)."""
-    users = [
-        RecordUser(tuple((Fraction(a), Fraction(c), Fraction(w)) for a, c, w in records))
-        for records in instance["users"]
-    ]
+    users = [RecordUser(tuple(tuple(map(Fraction, one)) for one in records)) for records in instance["users"]]
     return Records(users, int(instance["drawn"]), Fraction(instance["noise"]))
 
 
 def _minimiser(users: Sequence[RecordUser]) -> Fraction:
     """Where the piecewise linear F' vanishes, for convex users."""
-    bends = sorted({b for u in users for b in u.bends})
-
-    def slope(x: Fraction) -> Fraction:
-        return sum((u.gradient(x) for u in users), Fraction(0))
-
-    for p, q in pairwise(bends):
-        a, b = slope(p), slope(q)
+    for p, q in pairwise(sorted({b for u in users for b in u.bends})):
+        a, b = (sum((u.gradient(x) for u in users), Fraction(0)) for x in (p, q))
         if a <= 0 <= b:
             return p if a == b else p - a * (q - p) / (b - a)
     raise ValueError("F' has no zero between its bends: F has no minimiser")
@@ -238,27 +230,21 @@ def enumerated_rounds(
     >>> found.move == Fraction(1, 24) ** 2 * (4 + 1), found.gap == 2, found.lag_after == found.move
     (True, True, True)
     """
-    everyone, star = range(world.clients), Vector(_minimiser(world.users))
-    algorithm = Scaffold(eta_l=eta, eta_g=eta_g, K=K)
-
-    def excess(x: Vector) -> Fraction:
-        return sum((world.value(i, x) - world.value(i, star) for i in everyone), Fraction(0)) / world.clients
+    star, algorithm = Vector(_minimiser(world.users)), Scaffold(eta_l=eta, eta_g=eta_g, K=K)
 
     def observed() -> Mapping[tuple[int, str], Fraction]:
         found: dict[tuple[int, str], Fraction] = {}
         now, lagged = warm_start(world, Vector(start), K), [(Vector(start),) * K] * world.clients
         for t in range(count):
-            x = now.x
+            x, before = now.x, lagged
             now = run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
+            lagged = [now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(before)]
             seen = {
                 "distance": world.square(x - star),
-                "gap": excess(x),
+                "gap": average([world.value(i, x) - world.value(i, star) for i in range(world.clients)]),
                 "slope": world.square(world.mean_gradient(x)),
-                "lag": mean_square(world, lagged, x),
+                "lag": mean_square(world, before, x),
                 "drift": mean_square(world, [now.paths[i][1:] for i in now.cohort], x),
-            }
-            lagged = [now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(lagged)]
-            seen |= {
                 "move": world.square(now.x - x),
                 "lag_after": mean_square(world, lagged, now.x),
                 "distance_after": world.square(now.x - star),
@@ -272,36 +258,23 @@ def enumerated_rounds(
 
 def draws_of(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Every round by the symbols of Lemmas C.4 to C.7, with mu = 0."""
-    world = records_of(instance)
-    nu, K, M, size, eta_g = (
-        world.smoothness,
-        int(instance["K"]),
-        world.clients,
-        int(instance["size"]),
-        instance["eta_g"],
-    )
-    start, step, eta_g = Fraction(instance["start"]), Fraction(instance["eta~ nu"]) / nu, Fraction(eta_g)
-    known = {"eta": step, "eta_g": eta_g, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M, **world.symbols}
-    known |= {"alpha": Fraction(instance["alpha"])} if "alpha" in instance else {}
-    at = {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
-    found = enumerated_rounds(world, K, step / (K * eta_g), size, eta_g, start, int(instance["T"]))
+    world, K, size = records_of(instance), int(instance["K"]), int(instance["size"])
+    given = {name: Fraction(instance[name]) for name in ("start", "eta_g", "eta~ nu", "alpha") if name in instance}
+    M, nu, eta_g, start = world.clients, world.smoothness, given["eta_g"], given["start"]
+    eta, at = given["eta~ nu"] / nu, {"M": M, "lM": size, "K": K, "sR": world.drawn, "V": world.variance_bound}
+    known = {**given, "eta": eta, "nu": nu, "mu": 0, "K": K, "l": Fraction(size, M), "M": M}
+    found = enumerated_rounds(world, K, eta / (K * eta_g), size, eta_g, start, int(instance["T"]))
     for t, m in enumerate(found, 1):
-        yield Values({**vars(m), **known}, {"t": t, **at})
+        yield Values({**vars(m), **known, **world.symbols}, {"t": t, **at})
 
 
-_TWO = [[["1", "-1", "3"], ["1", "1", "3"]], [["1/2", "6", "2"], ["0", "0", "1"]]]
-_FAR = [[["1", "9", "9"], ["1", "11", "9"]], [["1", "-9", "9"], ["1/2", "-11", "9"]]]
+_FAR = {"users": [[["1", "9", "9"], ["1", "11", "9"]], [["1", "-9", "9"], ["1/2", "-11", "9"]]], "drawn": 1}
+_TWO = {"users": [[["1", "-1", "3"], ["1", "1", "3"]], [["1/2", "6", "2"], ["0", "0", "1"]]], "drawn": 1, "noise": "0"}
 HUBER: dict[str, dict[str, Any]] = {
-    "one of two users, two rounds": {
-        "users": _FAR, "K": 1, "size": 1, "eta_g": "1", "drawn": 1, "noise": "1/4", "start": "3", "T": 2,
-    },
-    "one of two users, two steps": {
-        "users": _TWO, "K": 2, "size": 1, "eta_g": "1", "drawn": 1, "noise": "0", "start": "4", "T": 2,
-    },
-    "both users, two steps": {
-        "users": _TWO, "K": 2, "size": 2, "eta_g": "3/2", "drawn": 1, "noise": "0", "start": "1", "T": 1,
-    },
-}  # fmt: skip
+    "one of two users, two rounds": {**_FAR, "K": 1, "size": 1, "eta_g": "1", "noise": "1/4", "start": "3", "T": 2},
+    "one of two users, two steps": {**_TWO, "K": 2, "size": 1, "eta_g": "1", "start": "4", "T": 2},
+    "both users, two steps": {**_TWO, "K": 2, "size": 2, "eta_g": "3/2", "start": "1", "T": 1},
+}
 
 
 def draws(limit: Limit, **more: Any) -> tuple[Check, ...]:

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbols, battery, checks
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.performance import declared
+from dpfl_theory.semantics.base import Vector
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic
-from dpfl_theory.statements.noble2022.scaffold import _round_performance as worst
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.symbolic import proved
 
 Constants = tuple[Fraction, Fraction, Fraction]
 """The factors of -eta~ gap, eta~^2 V/(KlM), and eta~^2 V/(K eta_g^2)."""
@@ -70,21 +72,19 @@ def combination(*of_round: Statement) -> Check:
 
 def _inner_product(_: Statement, instance: Mapping[str, Any]) -> Performance:
     """<grad F(y), x - x*> + nu ||y - x||^2 >= F(x) - F(x*) + (mu/4)||x - x*||^2, behind the display of E[A]."""
-    from PEPit import PEP
-
-    mu, problem = float(Fraction(str(instance["mu"]))), PEP()
-    (f,) = declared(problem, "strongly convex" if mu else "convex", 1, mu)
-    y, x = problem.set_initial_point(), problem.set_initial_point()
+    (mu,) = worst.floats(instance, mu=0)
+    world, y, _ = worst.opened("strongly convex" if mu else "convex", 1, mu, errs=False)
     # x* is any point: the smallest slack is asked for through its distance to x, so that both sides are nonnegative.
-    star = problem.set_initial_point()
-    left = f(x) - f(star) + mu / 4 * (x - star) ** 2 - f.gradient(y) * (x - star)
-    return Performance(problem, left, (y - x) ** 2, f"the inner product's error against ||y - x||^2, mu = {mu:g}")
+    x, star = (Vector(world.problem.set_initial_point()) for _ in range(2))
+    left = world.value(0, x) - world.value(0, star) + mu / 4 * world.square(x - star)
+    left = left - world.inner(world.gradient(0, y).known, (x - star).known)
+    what = f"the inner product's error against ||y - x||^2, mu = {mu:g}"
+    return Performance(world.problem, left, world.square(y - x), what)
 
 
 def _sides(s: Symbols, constants: Constants) -> Sides:
     gain, alone, shared = map(sp.Rational, constants)
-    weight = 27 * s.nu**2 * s.eta**2 / s.l
-    shrink = 1 - s.mu * s.eta / 2
+    weight, shrink = 27 * s.nu**2 * s.eta**2 / s.l, 1 - s.mu * s.eta / 2
     noise = s.eta**2 * noble.averaged(s)
     return Sides(
         {"distance": s.distance_after, "lag": weight * s.lag_after},
@@ -129,35 +129,23 @@ STEP = Hypothesis(
 )
 
 
-def _limit(mu: Fraction) -> Callable[[Fraction], Fraction]:
-    return lambda share: largest_step(share, mu)
-
-
-def _exact() -> tuple[Check, ...]:
+def _exact() -> Iterator[Check]:
     """On quadratics at the largest steps, a hundredth beyond them, and over every draw; and worst cases."""
     convex = QUADRATICS["convex"]
+    one, two = convex["one user"], {**convex["two far apart, one at a time"], "V": ["0", "1"]}
     four = {**convex["four users, one at a time"], "curvatures": ["1", "1", "1/2", "1/3"]}
-    strong: list[Check] = []
-    for name, instance, mu in (
-        ("two users", {**convex["two far apart, one at a time"], "V": ["0", "1"]}, Fraction(1, 4)),
-        ("one user", convex["one user"], Fraction(1)),
-        ("four users", four, Fraction(1, 3)),
-    ):
-        found = exact.at_limit(_limit(mu), {f"{name}, strongly convex": instance})
-        strong += checks("exact", exact.rounds_of, found)
-    short = exact.at_limit(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": convex["one user"]})
-    flat = {**convex["one user"], "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
-    return (
-        *exact.checks(largest_step, "flat", mu="0"),
-        *checks("exact", exact.rounds_of, short),
-        *strong,
-        exact.outside("eta~ <= l^(2/3)/(24 nu)", Fraction(101, 2400), flat),
-        exact.outside("eta~ <= l/(54 mu)", Fraction(101, 5400)),
-        exact.outside("eta_g >= 1", Fraction(1, 24), flat, eta_g="99/100"),
-        *exact.draws(largest_step),
-        *worst.checks("convex"),
-        *worst.checks("strongly convex", of=lambda at: at["M"] == 2, mu="1/2"),
-    )
+    flat = {**one, "curvatures": ["1", "0"], "offsets": ["0", "0"], "size": 2}
+    yield from exact.checks(largest_step, "flat", mu="0")
+    found = exact.at_limit(lambda share: largest_step(share, Fraction(1)) / 100, {"short steps": one})
+    for name, instance, mu in (("two users", two, "1/4"), ("one user", one, "1"), ("four users", four, "1/3")):
+        found |= exact.at_limit(partial(largest_step, mu=Fraction(mu)), {f"{name}, strongly convex": instance})
+    yield from checks("exact", exact.rounds_of, found)
+    yield exact.outside("eta~ <= l^(2/3)/(24 nu)", Fraction(101, 2400), flat)
+    yield exact.outside("eta~ <= l/(54 mu)", Fraction(101, 5400))
+    yield exact.outside("eta_g >= 1", Fraction(1, 24), flat, eta_g="99/100")
+    yield from exact.draws(largest_step)
+    yield from worst.of_scaffold("convex")
+    yield from worst.of_scaffold("strongly convex", of=lambda at: at["M"] == 2, mu="1/2")
 
 
 _RUNS = one_round(lambda values: limit(values) * float(values["nu"]))

@@ -1,46 +1,121 @@
-"""noble2022 Lemma C.8: the convergence of DP-SCAFFOLD-warm for convex objectives, printed and with a step size."""
+"""noble2022 Lemma C.8: the convergence of DP-SCAFFOLD-warm for convex objectives, printed and with a step size; and
+Theorem C.1 (convex) with explicit constants, derived from Lemma C.7: a bound that a run can be compared with."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery, checks
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.instances import edges_of
+from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._step_size import proved, rate, step_limit_symbolic, unless_quiet
-from dpfl_theory.statements.noble2022.scaffold import _one_user as one_user
-from dpfl_theory.statements.noble2022.scaffold import theoremC_1_explicit as explicit
+from dpfl_theory.statements.noble2022._instances import QUADRATICS
+from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import equal
+from dpfl_theory.statements.symbolic import equal, proved
 
 
-def _spread(s: Symbols) -> Any:
-    """1 + lM/eta_g^2."""
-    return 1 + s.l * s.M / s.eta_g**2
-
-
-def _printed(s: Symbols) -> Sides:
-    deviation = noble.deviation(s)
-    root = sp.sqrt(s.T * s.K * s.l * s.M)
+def _explicit_sides(s: Symbols, constants: lemma.Constants) -> Sides:
+    gain, alone, shared = map(sp.Rational, constants)
+    noise = s.eta * noble.averaged(s) / gain
     return Sides(
-        {"excess": s.excess},
+        runs.without_warm_round(s, "excess", "F0"),
         {
-            "noise": s.c * s.D0 * deviation / root * sp.sqrt(_spread(s)),
-            "start": s.c * s.nu / s.T * s.D0**2 * (1 / s.l) ** sp.Rational(2, 3),
+            "start": s.D0**2 / (gain * s.eta * s.T),
+            "noise": alone * noise,
+            "drift noise": shared * noise * s.l * s.M / s.eta_g**2,
         },
     )
 
 
+def _telescoped(source: Statement) -> Check:
+    """Lemma C.7 with mu = 0, summed over T rounds from F_0 = 0 (the warm start) and divided by the gain times T."""
+
+    @algebra("Lemma C.7 over T rounds")
+    def step(s: Formula) -> Proof:
+        one_round = s.like(source, mu=0)
+        noise = s.like(source, mu=0, gap=0, distance=0, lag=0).rhs
+        gain = -one_round.rhs.expand().coeff(one_round.gap)
+        return (s.D0**2 / s.T + noise) / gain, s.rhs, "Lemma C.7 summed over the rounds against the right side"
+
+    return step
+
+
+def means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """(1/T) sum_{t<T} E(F(x^t) - F*) for every T, on quadratics; the mean over T + 1 rounds counts x^0 twice."""
+    for start, V in product(instance["start"], instance["V"]):
+        users = users_of({**instance, "start": start, "V": V})
+        moments = rounds(users, int(instance["T"]))
+        known = {**exact.symbols(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
+        for T in range(1, len(moments) + 1):
+            gaps = sum((m.gap for m in moments[:T]), Fraction(0))
+            values = {**known, "T": T, "F0": moments[0].gap, "excess": (gaps + moments[0].gap) / (T + 1)}
+            yield Values(values, {"T": T, "x^0": start, "V": V})
+
+
+def long_means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The same for one user and one local step over hundreds of rounds, where standing still would exceed the bound:
+    F(x) = nu x^2/2, nu = eta_g = 1."""
+    eta, most = Fraction(instance.get("eta~ nu", "1/24")), int(instance["T"])
+    known = {"eta": eta, "eta_g": 1, "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
+    for V in (Fraction(str(v)) for v in instance["V"]):
+        gaps = [square / 2 for square in squares(single_user(Fraction(1), eta, Fraction(1), V), most - 1)]
+        for T in range(60, most + 1, 60):
+            excess = (sum(gaps[:T], Fraction(0)) + Fraction(1, 2)) / (T + 1)
+            yield Values({**known, **exact.noise(V), "T": T, "excess": excess}, {"T": T, "V": V})
+
+
+def _means() -> Iterator[Check]:
+    convex = QUADRATICS["convex"]
+    one, found = convex["one user"], {}
+    for name in ("one user", "two far apart, one at a time", "eight users, one at a time"):
+        step = lemma.largest_step(Fraction(int(convex[name]["size"]), len(convex[name]["curvatures"])))
+        found[name] = {**convex[name], "eta~ nu": str(step)}
+    yield from checks("exact", means, found)
+    yield Check("exact", "one user, hundreds of rounds", long_means, {"T": 240, "V": ["0", "1/1000", "1"]})
+    outside = {"eta~ <= l^(2/3)/(24 nu)": {"eta~ nu": "101/2400"}, "eta_g >= 1": {"eta~ nu": "1/24", "eta_g": "99/100"}}
+    yield from edges_of("exact", means, one, outside)
+
+
+_BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
+_LONGEST = Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$")
+
+EXPLICIT: Statement = Statement(
+    id="noble2022.theoremC.1.explicit",
+    kind="theorem",
+    source=Source(noble.PAPER, "derived from Lemma C.7, Appendix C.3", provenance="derived"),
+    symbols=noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),
+    expectations=(runs.EXCESS,),
+    hypotheses=(*_BASE, _LONGEST, noble.ROUNDS),
+    sides=lambda s: _explicit_sides(s, lemma.PRINTED),
+    checks=battery(_telescoped(lemma.LEMMA), _means(), runs.runs()("long minimiser", near="one of eight users")),
+    uses=("noble2022.lemmaC.7",),
+)
+
+EXPLICIT_SHARPENED: Statement = replace(
+    EXPLICIT,
+    id="noble2022.theoremC.1.explicit.sharpened",
+    sides=lambda s: _explicit_sides(s, lemma.SHARP),
+    checks=battery(_telescoped(lemma.SHARPENED), _means(), runs.runs()("short", near="one")),
+    uses=("noble2022.lemmaC.7.sharpened",),
+)
+
+
 def strongly_convex(s: Symbols) -> Any:
     """The printed right side for strongly convex objectives."""
-    noise = noble.averaged(s) / (s.mu * s.T) * _spread(s)
+    noise = noble.averaged(s) / (s.mu * s.T) * noble.shared(s)
     return s.c * (noise + s.mu * s.D0**2 * sp.exp(-rate(s) * s.T))
 
 
@@ -82,7 +157,7 @@ def short_steps(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def _balance(s: Symbols) -> Any:
     """The eta~ at which the two terms of Theorem C.1.explicit are equal: D_0/sqrt(10 T W)."""
-    return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * _spread(s))
+    return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * noble.shared(s))
 
 
 def best_step(values: Mapping[str, float]) -> float:
@@ -97,7 +172,7 @@ def _two_cases(s: Formula) -> Proof:
     f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
     """
     terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
-    best, second = s.like(explicit.EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * _spread(s)
+    best, second = s.like(EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * noble.shared(s)
     return proved(
         (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
         (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
@@ -139,7 +214,6 @@ def _logarithm(s: Formula) -> Proof:
 
 
 _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
-_BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
 _SHORT = "a step that is too short, convex"
 
 LEMMA: Statement = Statement(
@@ -149,7 +223,13 @@ LEMMA: Statement = Statement(
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
-    sides=_printed,
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": s.c * s.D0 * noble.deviation(s) / sp.sqrt(s.T * s.K * s.l * s.M) * sp.sqrt(noble.shared(s)),
+            "start": s.c * s.nu / s.T * s.D0**2 * (1 / s.l) ** sp.Rational(2, 3),
+        },
+    ),
     checks=battery(
         algebra(_SHORT, expected="violated", strongly=False)(_too_short_a_step),
         algebra("a step that is too short, strongly convex", _SECOND, "violated", strongly=True)(_too_short_a_step),
@@ -170,7 +250,7 @@ REPAIRED: Statement = Statement(
     sides=lambda s: Sides(
         runs.without_warm_round(s, "excess", "F0"),
         {
-            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * _spread(s) / s.T),
+            "noise": 4 * sp.sqrt(10) * s.D0 * sp.sqrt(noble.averaged(s) * noble.shared(s) / s.T),
             "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
         },
     ),
@@ -180,13 +260,9 @@ REPAIRED: Statement = Statement(
         _weights,
         _logarithm,
         one_user.of_all_rounds("D_0 > 0"),
-        runs.runs(best_step)(
-            "long",
-            near="four users, a step below the limit",
-            without={**runs.NO_RECORDS, "just outside D_0 > 0": "one user has it"},
-        ),
+        runs.runs(best_step)("long", near="below", without=runs.one_user_has("D_0 > 0")),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )
 
-STATEMENTS = (LEMMA, REPAIRED)
+STATEMENTS = (EXPLICIT, EXPLICIT_SHARPENED, LEMMA, REPAIRED)

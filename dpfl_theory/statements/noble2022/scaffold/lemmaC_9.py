@@ -3,7 +3,7 @@
 The descent behind the repaired form: F(x^t) + 12 nu^3 eta~^2/l F_t falls over one round. In the worst cases of one
 round every error of a local step is +xi or -xi with xi^2 <= V. So is that of the last step, since F at the new model is
 not of degree two in it. The expectation over the cohorts is a finite sum. Old errors of the control variates are as in
-`_round_performance`.
+`_worst_cases`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
@@ -21,34 +21,22 @@ from dpfl_theory.core.check_inputs import Case, Experiment, Performance
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.semantics.base import Vector, expected
+from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.instances import problem
+from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, proved, step_limit_symbolic, unless_quiet
-from dpfl_theory.statements.noble2022.scaffold import _one_user as one_user
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, unless_quiet
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
-from dpfl_theory.statements.noble2022.scaffold._round_performance import earlier_rounds, lag
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-
-
-def _printed(s: Symbols) -> Sides:
-    deviation = noble.deviation(s)
-    root = sp.sqrt(s.T * s.K * s.l * s.M)
-    return Sides(
-        {"gradient": s.gradient},
-        {
-            "noise": s.c * sp.sqrt(s.F0) * deviation / root * sp.sqrt(1 + s.l * s.M / s.eta_g**2),
-            "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
-        },
-    )
+from dpfl_theory.statements.symbolic import proved
 
 
 @algebra("no step size helps", expected="violated")
@@ -168,39 +156,31 @@ def combination(s: Formula, **noise: str) -> Proof:
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Every round from every start and at every variance of the instance."""
     given = round_constants(statement)
-    for start, V in product(instance["start"], instance["V"]):
-        users = users_of({**instance, "start": start, "V": V})
-        for t, moments in enumerate(rounds(users, int(instance["T"])), 1):
-            at = {"t": t, "x^0": start, "V": V, "M": len(users.curvatures), "lM": users.size, "K": instance["K"]}
-            yield Case(at, *descent(users, moments, given))
+    for at, users, moments in exact.every_round(instance):
+        yield Case(at, *descent(users, moments, given))
 
 
 def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept | None = None) -> Performance:
     """E F(x^t) - F* + w F_t + gain eta~ ||grad F(x)||^2 <= F(x) - F* + w F_{t-1} + nu eta~^2 V/(KlM) (alone + shared
     lM/eta_g^2), w = 12 nu^3 eta~^2/l, nu = 1, eta~ = l^(2/3)/24, with the factors that the statement's bound needs
     (`round_constants`)."""
-    from PEPit import PEP, Expression
-
     gain, alone, shared = (float(v) for v in claim or round_constants(statement))
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
-    share, eta_g = size / M, float(instance.get("eta_g", 1))
+    share, (eta_g,) = size / M, worst.floats(instance, eta_g=1)
     step = limit({"l": share, "nu": 1})
-    weight, problem = 12 * step**2 / share, PEP()
-    functions = declared(problem, "non-convex", M)
-    x, V = Vector(problem.set_initial_point()), Expression()
-    world = FunctionClass(problem, functions, V)
-    before, lagged = earlier_rounds(world, x, K, V)
+    weight, (world, x, V) = 12 * step**2 / share, worst.opened("non-convex", M)
+    before, lagged = worst.earlier_rounds(world, x, K, V)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
         after = run_round(algorithm, world, *before.following, size=size, errors=True)
-        return {"value": world.excess(after.x), "lag": lag(world, after, lagged)}
+        return {"value": world.excess(after.x), "lag": worst.lag(world, after, lagged)}
 
     start, found = world.excess(x), expected(world, observed)
     left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
     right = start + weight * mean_square(world, lagged, x)
     right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
-    return Performance(problem, left, right, "descent over one round, the gain on the left")
+    return Performance(world.problem, left, right, "descent over one round, the gain on the left")
 
 
 def _noise(s: Symbols) -> Any:
@@ -245,12 +225,14 @@ _LEAST = noble.expected(
 _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "F0")
 _BASE = (*lemmas.BASE, noble.GLOBAL, noble.ROUNDS)
 _STEEP = {**run_of(problem("huber-planes", rows=[[32.0]], thresholds=[32.0]), 1, 1, 4, 0.0, replicates=512), "c": 1}
+_SHARES = {"eta~ over its limit": ["1", "1/100"]}
 _FEW_STEPS = {name: i for name, i in QUADRATICS["convex other"].items() if i["K"] < 3}
-_SIZES: tuple[dict[str, Any], ...] = (
-    {"M": 1, "size": 1, "K": 2},
-    {"M": 2, "size": 1, "K": 1},
-    {"M": 2, "size": 2, "K": 1, "eta_g": 1.4},
-)
+_QUADRATICS = exact.at_limit(lemmaC_7.largest_step, _FEW_STEPS, "one round, {}, eta~ nu = {}")
+_SIZES: dict[str, dict[str, Any]] = {
+    "descent, M = 1, lM = 1, K = 2": {"M": 1, "size": 1, "K": 2},
+    "descent, M = 2, lM = 1, K = 1": {"M": 2, "size": 1, "K": 1},
+    "descent, M = 2, lM = 2, K = 1": {"M": 2, "size": 2, "K": 1, "eta_g": 1.4},
+}
 
 LEMMA: Statement = Statement(
     id="noble2022.lemmaC.9",
@@ -259,13 +241,17 @@ LEMMA: Statement = Statement(
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
-    sides=_printed,
+    sides=lambda s: Sides(
+        {"gradient": s.gradient},
+        {
+            "noise": s.c * sp.sqrt(s.F0) * noble.deviation(s) * sp.sqrt(noble.shared(s) / (s.T * s.K * s.l * s.M)),
+            "start": s.c * s.nu / s.T * s.F0 * (1 / s.l) ** sp.Rational(2, 3),
+        },
+    ),
     checks=battery(
         _no_step_helps,
         _too_short_a_step,
-        Check(
-            "exact", "one step from the minimiser", refuting.cases, {"eta~ over its limit": ["1", "1/100"]}, "violated"
-        ),
+        Check("exact", "one step from the minimiser", refuting.cases, _SHARES, "violated"),
         refuting.worst("gradient", "1/24"),
         Check("monte-carlo", "c = 1, the longest steps", _refuting_run, {**_STEEP, "step": 1.0}, "violated"),
         Check("monte-carlo", "c = 1, short steps", _refuting_run, {**_STEEP, "step": 0.001}, "violated"),
@@ -293,24 +279,10 @@ REPAIRED: Statement = Statement(
     checks=battery(
         algebra("descent, from Lemmas C.4 to C.6")(combination),
         _two_cases,
-        checks(
-            "exact",
-            _one_round,
-            exact.at_limit(lemmaC_7.largest_step, _FEW_STEPS, "one round, {}, eta~ nu = {}"),
-            part=noble.ROUND_PART,
-        ),
-        checks(
-            "worst-case",
-            performance,
-            {f"descent, M = {i['M']}, lM = {i['size']}, K = {i['K']}": i for i in _SIZES},
-            part=noble.ROUND_PART,
-        ),
+        checks("exact", _one_round, _QUADRATICS, part=noble.ROUND_PART),
+        checks("worst-case", performance, _SIZES, part=noble.ROUND_PART),
         one_user.of_all_rounds("F_0 > 0"),
-        runs.runs(best_step)(
-            "long",
-            near="four users, a step below the limit",
-            without={**runs.NO_RECORDS, "just outside F(x^0) > F(x*)": "one user has it"},
-        ),
+        runs.runs(best_step)("long", near="below", without=runs.one_user_has("F(x^0) > F(x*)")),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
 )

@@ -1,4 +1,5 @@
-"""noble2022 Theorem C.1: the rates of DP-SCAFFOLD-warm, for strongly convex, convex and other objectives."""
+"""noble2022 Theorem C.1: the rates of DP-SCAFFOLD-warm, for strongly convex, convex and other objectives; as printed,
+and repaired, where they are Lemmas C.8 and C.9 repaired at eta_g = sqrt(lM), compared with runs."""
 
 from __future__ import annotations
 
@@ -7,16 +8,18 @@ from dataclasses import replace
 from itertools import count, product
 from typing import Any
 
-from dpfl_theory.core import Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
-from dpfl_theory.statements.noble2022.scaffold.theoremC_1_repaired import CONVEX as REPAIRED
+from dpfl_theory.statements.noble2022._step_size import limit, rate, step_limit_symbolic
+from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
+_PRINTED = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING)
 _COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
 
@@ -27,15 +30,11 @@ def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
     return {"eta_g": eta_g, "eta_l": sp.Min(eta_l, s.l / (54 * s.mu * s.K * eta_g)) if strongly else eta_l}
 
 
+_OF_TABLES = [542, 545, 546, 488, 502, 505, 506, 428, 451, 457, 458, 324, 352, 360, 362, 72, 83, 86, 87]
 SETTINGS: dict[str, Any] = {
     "Figures 1 and 2, logistic regression": {"l": ["1/5"], "M": [100, 40], "T": [400], "convex": True},
     "Figure 2, network": {"l": ["1/5"], "M": [60], "T": [100], "convex": False},
-    "Tables 1 and 4": {
-        "l": ["1/20"],
-        "M": [100],
-        "T": [542, 545, 546, 488, 502, 505, 506, 428, 451, 457, 458, 324, 352, 360, 362, 72, 83, 86, 87],
-        "convex": True,
-    },
+    "Tables 1 and 4": {"l": ["1/20"], "M": [100], "T": _OF_TABLES, "convex": True},
     "Figure 9": {"l": ["2/25", "1/10", "3/25"], "M": [100, 40, 60], "T": [], "convex": None},
     "Figure 10": {"l": ["1/10"], "M": [100, 40, 60], "T": [], "convex": None},
 }
@@ -52,8 +51,8 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
 
     The rounds are tested at nu = mu, where the fewest are needed; F(x^0) - F* <= nu D_0^2/2.
     """
-    own = symbols_of(REPAIRED)
-    start = sides_of(REPAIRED).rhs["start"] * 2 / (own.nu * own.D0**2)
+    own = symbols_of(CONVEX_REPAIRED)
+    start = sides_of(CONVEX_REPAIRED).rhs["start"] * 2 / (own.nu * own.D0**2)
     eta_g, enough, shares, needed = [], [], {}, {}
     for name, at in settings.items():
         rates = [sp.Rational(share) for share in at["l"]]
@@ -79,7 +78,7 @@ CONVEX: Statement = Statement(
     source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
-    hypotheses=(noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"excess": s.excess},
         {
@@ -104,7 +103,7 @@ STRONGLY_CONVEX: Statement = replace(
     id="noble2022.theoremC.1.strongly-convex",
     source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
-    hypotheses=(noble.STRONGLY_CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.LONG_ENOUGH),
+    hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
         {"excess": s.excess},
         {"noise": s.c * noble.averaged(s) / (s.mu * s.T), "start": s.c * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T)},
@@ -123,7 +122,7 @@ NON_CONVEX: Statement = replace(
     source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
-    hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING, noble.ROUNDS),
+    hypotheses=(*_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"gradient": s.gradient},
         {
@@ -139,4 +138,126 @@ NON_CONVEX: Statement = replace(
     uses=("noble2022.lemmaC.9",),
 )
 
-STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX)
+
+_SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
+_BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
+
+
+def _shorter_steps(s: Symbols, *shorter: Any) -> Mapping[str, Any]:
+    """eta_g = sqrt(lM), eta_l = eta~/(K eta_g) with the least of these eta~ and the longest one."""
+    eta_g = sp.sqrt(s.l * s.M)
+    return {"eta_g": eta_g, "eta_l": sp.Min(step_limit_symbolic(s), *shorter) / (s.K * eta_g)}
+
+
+def _log(s: Symbols) -> Any:
+    """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
+    return noble.logarithm(s, 2 * noble.averaged(s))
+
+
+def _at_sqrt(name: str, lemma: Statement) -> Check:
+    """The lemma's terms at eta_g = sqrt(lM) are this statement's, squared to be free of roots."""
+
+    @algebra(f"{name} repaired at eta_g = sqrt(lM)")
+    def step(s: Formula) -> Proof:
+        theirs = s.like(lemma, eta_g=sp.sqrt(s.l * s.M)).terms
+        return [(sp.simplify(theirs[name] ** 2), sp.simplify(term**2), name) for name, term in s.terms.items()]
+
+    return step
+
+
+@algebra("Lemma C.8 repaired at eta_g = sqrt(lM)")
+def _log_terms(s: Formula) -> Proof:
+    """42 L W/(mu T) at W = 2V/(KlM) is the noise term, and mu eta~/2 at both ends of eta~'s limit is the rate of the
+    start's."""
+    stated, W = s.terms, 2 * noble.averaged(s)
+    start = sp.Rational(8, 5) * s.mu * s.D0**2
+    ends = (s.l / (54 * s.mu), step_limit_symbolic(s))
+    slowest = sp.Min(*(sp.simplify(s.mu * end / 2 * s.nu) for end in ends)) / s.nu
+    return [
+        (42 * _log(s) * W / (s.mu * s.T), stated["noise"], "the noise"),
+        (start * sp.exp(-slowest * s.T), stated["start"], "the start"),
+    ]
+
+
+def strong_step(values: Mapping[str, float]) -> float:
+    """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
+    v = values
+    W = noble.averaged(v) * (1 + v["l"] * v["M"] / v["eta_g"] ** 2)
+    return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
+
+
+_SHORT_STEPS = {"nu": ["1", "5"], "T": [400], "V": ["1/1000000", "10", "1000"]}
+"""At the largest V hardly anything moves: the excess is near nu D_0^2/2, and the start term 48 nu D_0^2/T below it. At
+the smallest V the noise term is below the excess, and the start term counts."""
+_ONE_STEP = {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10", "100"]}
+_SHORT = "one user whose noise asks for short steps"
+
+CONVEX_REPAIRED: Statement = Statement(
+    id="noble2022.theoremC.1.convex.repaired",
+    kind="theorem",
+    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
+    symbols=noble.symbols(*_SYMBOLS, "D0"),
+    expectations=(noble.OUTPUT_EXCESS,),
+    hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": 8 * sp.sqrt(5) * s.D0 * sp.sqrt(noble.averaged(s) / s.T),
+            "start": 48 * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
+    prescription=lambda s: _shorter_steps(s, s.D0 / sp.sqrt(20 * s.T * noble.averaged(s))),
+    checks=battery(
+        _at_sqrt("Lemma C.8", lemmaC_8.REPAIRED),
+        Check("exact", _SHORT, one_user.averaged_steps, _SHORT_STEPS),
+        runs.averaged(lemmaC_8.best_step)("half", near="one"),
+    ),
+    uses=("noble2022.lemmaC.8.repaired",),
+)
+
+STRONGLY_CONVEX_REPAIRED: Statement = replace(
+    CONVEX_REPAIRED,
+    id="noble2022.theoremC.1.strongly-convex.repaired",
+    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
+    hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
+    sides=lambda s: Sides(
+        {"excess": s.excess},
+        {
+            "noise": 84 * _log(s) * noble.averaged(s) / (s.mu * s.T),
+            "start": sp.Rational(8, 5) * s.mu * s.D0**2 * sp.exp(-rate(s) * s.T),
+        },
+    ),
+    prescription=lambda s: _shorter_steps(s, s.l / (54 * s.mu), 2 * _log(s) / (s.mu * s.T)),
+    checks=battery(
+        _log_terms,
+        Check("exact", "one user, one local step", one_user.one_step, _ONE_STEP),
+        runs.averaged(strong_step)("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
+    ),
+    smoke=("half of the users, with a ridge",),
+)
+
+NON_CONVEX_REPAIRED: Statement = replace(
+    CONVEX_REPAIRED,
+    id="noble2022.theoremC.1.non-convex.repaired",
+    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
+    symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
+    expectations=(runs.SLOPE,),
+    hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
+    sides=lambda s: Sides(
+        runs.without_warm_round(s, "slope", "slope0"),
+        {
+            "noise": 2 * sp.sqrt(sp.Rational(84, 5) * s.nu * s.F0 * noble.averaged(s) / s.T),
+            "start": sp.Rational(288, 5) * s.nu * s.F0 / (s.l ** sp.Rational(2, 3) * s.T),
+        },
+    ),
+    prescription=lambda s: _shorter_steps(s, sp.sqrt(12 * s.F0 / (35 * s.nu * s.T * noble.averaged(s)))),
+    checks=battery(
+        _at_sqrt("Lemma C.9", lemmaC_9.REPAIRED),
+        Check("exact", _SHORT, one_user.all_rounds, {"T": [400], "V": ["10", "1000"]}),
+        runs.runs(lemmaC_9.best_step)("half", beyond="half-outside", near="one"),
+    ),
+    uses=("noble2022.lemmaC.9.repaired",),
+)
+
+STATEMENTS = (STRONGLY_CONVEX, CONVEX, NON_CONVEX, STRONGLY_CONVEX_REPAIRED, CONVEX_REPAIRED, NON_CONVEX_REPAIRED)

@@ -31,13 +31,12 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.fedavg import theoremC_2, theoremC_2_repaired
+from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022.privacy._formulas import logarithms
 from dpfl_theory.statements.noble2022.privacy._symbols import symbols as privacy_symbols
-from dpfl_theory.statements.noble2022.rates import _rates as rates
-from dpfl_theory.statements.noble2022.scaffold import _private_runs as private
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
@@ -49,17 +48,15 @@ def privacy(s: Symbols, factor: int = 1) -> Any:
     return s.D0 * s.C * sp.sqrt(s.d * logs) / (s.epsilon * s.M * s.R)
 
 
-def _sampling(s: Symbols) -> Any:
-    return s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
+def _private_terms(s: Symbols) -> dict[str, Any]:
+    sampling = s.c * s.varsigma * s.D0 / sp.sqrt(s.s * s.R * s.l * s.M * s.K * s.T)
+    return {"privacy": s.c * privacy(s), "sampling": sampling}
 
 
 def scaffold_sides(s: Symbols) -> Sides:
     """The mean excess without the warm round, and the bound."""
     start = s.c * s.nu * s.D0**2 / (s.l ** sp.Rational(2, 3) * s.T)
-    return Sides(
-        runs.without_warm_round(s, "excess", "F0"),
-        {"privacy": s.c * privacy(s), "sampling": _sampling(s), "start": start},
-    )
+    return Sides(runs.without_warm_round(s, "excess", "F0"), {**_private_terms(s), "start": start})
 
 
 def _fedavg_sides(s: Symbols) -> Sides:
@@ -67,8 +64,7 @@ def _fedavg_sides(s: Symbols) -> Sides:
     return Sides(
         {"excess": s.excess},
         {
-            "privacy": s.c * privacy(s),
-            "sampling": _sampling(s),
+            **_private_terms(s),
             "start": s.c * s.B**2 * s.nu * s.D0**2 / s.T,
             "users": s.c * s.G * s.D0 * sp.sqrt(1 - s.l) / sp.sqrt(s.l * s.M * s.T),
             "drift": s.c * s.D0 ** (4 * third) * s.nu**third * s.G ** (2 * third) / s.T ** (2 * third),
@@ -99,17 +95,9 @@ def _privacy_term(s: Formula) -> Proof:
 @algebra("the other terms are those of Theorem C.2")
 def _same_as_theorem_c2(s: Formula) -> Proof:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
-    own = of(theoremC_2.CONVEX)
-    given = of(theoremC_2.CONVEX, Sigma=0, **{name: s[name] for name in own if name in s})
+    given = s.like(theoremC_2.CONVEX, Sigma=0)
     ours = sum(v for name, v in sides_of(s.statement).rhs.items() if name != "privacy")
     return given.rhs, ours, "Theorem C.2 against the last terms"
-
-
-def _given(repaired: Statement, s: Formula, **swaps: Any) -> dict[str, Any]:
-    """The terms of a repaired bound in the symbols of this one, at sigma_g*."""
-    own = of(repaired)
-    named = {own[name]: s[name] for name in own if name in s} | {own[name]: by for name, by in swaps.items()}
-    return {name: term.subs(named).subs(own.Sigma, _noise(s)) for name, term in sides_of(repaired).rhs.items()}
 
 
 def _printed(s: Formula) -> dict[str, Any]:
@@ -119,7 +107,7 @@ def _printed(s: Formula) -> dict[str, Any]:
 
 def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
     """Whether the terms agree and no factor is larger than the constant."""
-    largest, enough = sp.Max(*factors), private.CONSTANTS[method]
+    largest, enough = sp.Max(*factors), rates.CONSTANTS[method]
     said = f"{'; '.join(one.reason for one in found)}; the largest factor is {largest} <= {enough:g}"
     return Outcome(True if all(one.true for one in found) and largest <= enough else None, said)
 
@@ -128,7 +116,7 @@ def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
 def scaffold_constant(s: Formula) -> Proof:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
     and that of sigma_g*; log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
-    given, printed = _given(lemmaC_8.REPAIRED, s, eta_g=sp.sqrt(s.l * s.M)), _printed(s)
+    given, printed = s.like(lemmaC_8.REPAIRED, Sigma=_noise(s), eta_g=sp.sqrt(s.l * s.M)).terms, _printed(s)
     squares = (8 * sp.sqrt(5) * printed["sampling"]) ** 2 + (16 * sp.sqrt(10) * privacy(s, 2)) ** 2
     found = [
         equal(sp.expand(given["noise"] ** 2), sp.expand(squares), "the square of the noise term, in two parts"),
@@ -141,7 +129,7 @@ def scaffold_constant(s: Formula) -> Proof:
 def fedavg_constant(s: Formula) -> Proof:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
-    given, printed = _given(theoremC_2_repaired.CONVEX, s), _printed(s)
+    given, printed = s.like(theoremC_2.CONVEX_REPAIRED, Sigma=_noise(s)).terms, _printed(s)
     parts = (sp.sqrt(3) * printed["sampling"]) ** 2 + (2 * sp.sqrt(6) * privacy(s, 2)) ** 2
     users, drift = 3 * sp.sqrt(10) / 4, sp.cbrt(189) / 4
     room = sp.expand(sp.simplify(12 * printed["start"] / given["start"] * (1 + s.B**2) - (1 + s.B**2)))
@@ -166,6 +154,10 @@ def exponents(method: str) -> Check:
         return Outcome(not wrong, "; ".join(wrong) or f"{len(wanted)} exponents agree with the terms", shown)
 
     return step
+
+
+def _battery(method: str, *own: Check) -> tuple[Check, ...]:
+    return battery(_privacy_term, own, exponents(method), rates.private_runs(method), rates.fits(method))
 
 
 SMALL = Hypothesis(
@@ -195,13 +187,7 @@ SCAFFOLD: Statement = Statement(
     sides=scaffold_sides,
     universal=False,
     prescription=_noise_scale,
-    checks=battery(
-        _privacy_term,
-        scaffold_constant,
-        exponents("scaffold"),
-        private.private_runs("scaffold"),
-        rates.checks("scaffold"),
-    ),
+    checks=_battery("scaffold", scaffold_constant),
     smoke=("exponent of T where the term 'start' leads",),
     uses=(*_PRIVACY, "noble2022.theoremC.1.convex", "noble2022.lemmaC.8", "noble2022.lemmaC.8.repaired"),
 )
@@ -216,14 +202,7 @@ FEDAVG: Statement = Statement(
     sides=_fedavg_sides,
     universal=False,
     prescription=_noise_scale,
-    checks=battery(
-        _privacy_term,
-        _same_as_theorem_c2,
-        fedavg_constant,
-        exponents("fedavg"),
-        private.private_runs("fedavg"),
-        rates.checks("fedavg"),
-    ),
+    checks=_battery("fedavg", fedavg_constant, _same_as_theorem_c2),
     uses=(*_PRIVACY, "noble2022.lemmaC.1", "noble2022.theoremC.2.convex", "noble2022.theoremC.2.convex.repaired"),
 )
 
@@ -234,29 +213,23 @@ SURE, RARE = "delta tends to 1", "Tl = delta"
 """One user, epsilon = 1/T, log(1/delta) = T^(-5); any delta, epsilon = delta/T^2 with M = T/delta users, lM = 1."""
 
 
-def floor_and_bound(s: Formula, family: str, delta: Any = None) -> tuple[Any, Any]:
-    """The floor that no step size and no weights get below, and the right side, as expressions of T and c.
-
-    delta: of the second family.
-    """
-    T, at = s.T, dict.fromkeys(("K", "s", "R", "nu", "C", "D0", "d"), sp.Integer(1)) | {"varsigma": sp.Integer(0)}
-    if "G" in s:
-        at |= {"G": sp.Integer(0), "B": sp.Integer(1)}
-    if family == SURE:
-        users, at = sp.Integer(1), {**at, "delta": sp.exp(-(T**-5)), "epsilon": 1 / T}
-    else:
-        users, at = T / delta, {**at, "delta": delta, "epsilon": delta / T**2}
-    there = of(s.statement, **at, M=users, l=1 / users)
-    tau = 2 * there.prescribed["sigma_g"]
-    alone = 1 if users == 1 else 1 - 1 / users
-    floor = (sp.Rational(1, 2) - 3 * T / (alone * tau * sp.sqrt(2 * sp.pi))) / 2
-    return floor, sp.simplify(there.rhs)
-
-
 def _refuted(family: str, **instance: Any) -> Check:
+    """The floor that no step size and no weights get below, and the right side, as T grows. delta: of the second
+    family."""
+
     @algebra(f"no constant serves: {family}", expected="violated", **instance)
     def step(s: Formula, T: list[str], delta: str | None = None) -> Proof:
-        floor, right = floor_and_bound(s, family, sp.Rational(delta) if delta else None)
+        at = dict.fromkeys(("K", "s", "R", "nu", "C", "D0", "d"), sp.Integer(1)) | {"varsigma": sp.Integer(0)}
+        at |= {"G": sp.Integer(0), "B": sp.Integer(1)} if "G" in s else {}
+        if delta is None:
+            users, budget = sp.Integer(1), {"delta": sp.exp(-(s.T**-5)), "epsilon": 1 / s.T}
+        else:
+            users, budget = s.T / sp.Rational(delta), {"delta": sp.Rational(delta)}
+            budget["epsilon"] = budget["delta"] / s.T**2
+        there = of(s.statement, **at, **budget, M=users, l=1 / users)
+        tau, alone = 2 * there.prescribed["sigma_g"], 1 if users == 1 else 1 - 1 / users
+        floor = (sp.Rational(1, 2) - 3 * s.T / (alone * tau * sp.sqrt(2 * sp.pi))) / 2
+        right = sp.simplify(there.rhs)
         stays, tends = sp.limit(floor, s.T, sp.oo), sp.limit(right.subs(s.c, 1), s.T, sp.oo)
         needed = [float((floor / right).subs(s.c, 1).subs(s.T, sp.Rational(t)).evalf(30)) for t in T]
         proportional = sp.simplify(sp.diff(right, s.c) * s.c - right) == 0

@@ -1,1 +1,0 @@
-"""DP-FedAvg: Theorem C.2, its repair and the proof."""

@@ -1,1 +1,0 @@
-"""Theorem 4.2: utility where privacy is paid for."""
