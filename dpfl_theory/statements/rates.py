@@ -10,7 +10,7 @@ from typing import Any
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 
-__all__ = ["ALPHA", "Fit", "exponent", "refuted", "slope_of", "terms"]
+__all__ = ["ALPHA", "Fit", "exponent", "fitted", "refuted", "slope_of", "terms"]
 
 ALPHA = 1e-6
 """The error probability of a fitted exponent's limits."""
@@ -97,6 +97,36 @@ def exponent(
     if vanishing:
         found["share_of_the_excess"] = round(min(vanishing), 4)
     return found
+
+
+def fitted(
+    statement: Statement,
+    regime: Mapping[str, Any],
+    runs: Sequence[Any],
+    sampled: Callable[[Any], Any],
+    share: Callable[[Mapping[str, float]], float],
+    quiet: Callable[[Any], Any] | None = None,
+) -> dict[str, Any]:
+    """The evidence on one grid (`exponent`) from its runs. sampled: a run's values, shape (replicates,); share: the
+    size of the named terms among the right side's; quiet: a run without their source.
+
+    >>> from types import SimpleNamespace
+    >>> from dpfl_theory.statements import get
+    >>> import numpy as np
+    >>> runs = [SimpleNamespace(values={"p": p, "sum_of_squared_norms": 1.0}) for p in (1.0, 2.0)]
+    >>> regime = {"symbol": "p", "term": "all", "claimed": "1", "grid": [1, 2]}
+    >>> found = fitted(get("das2022.fact2"), regime, runs, lambda run: np.full(2, run.values["p"]), lambda one: 0.5)
+    >>> found["slope"], found["slope_of_the_bound"]
+    (1.0, 1.0)
+    """
+    import numpy as np
+
+    samples, every = [sampled(run) for run in runs], [terms(statement, run.values) for run in runs]
+    bounds = [math.fsum(one.values()) for one in every]
+    shares = [share(one) / bound for one, bound in zip(every, bounds)]
+    without = [] if quiet is None else [float(np.mean(sampled(quiet(run)))) for run in runs]
+    vanishing = [1.0 - left / float(np.mean(sample)) for left, sample in zip(without, samples)]
+    return exponent(regime, [float(v) for v in regime["grid"]], samples, bounds, shares, vanishing)
 
 
 class Fit(Mapping[str, Any]):

@@ -20,7 +20,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = [
-    *("Formula", "Proof", "algebra", "becomes", "equal_sides", "in_the_limit", "limit", "of"),
+    *("Formula", "Proof", "algebra", "becomes", "equal_sides", "exact", "in_the_limit", "limit", "of"),
     *("prescribes_as", "special_form", "specialises"),
 ]
 
@@ -130,6 +130,16 @@ def algebra(
         return Check("algebra", name, build, instance, expected, part)
 
     return made
+
+
+def exact(name: str, part: str = "", expected: str = "holds", **instance: Any) -> Callable[[Callable[..., Any]], Check]:
+    """The exact check of this name from a function of the statement and the instance, which gives values or cases.
+
+    >>> made = exact("one round", K=1)(lambda statement, instance: [instance["K"]])
+    >>> made.method, made.instance
+    ('exact', {'K': 1})
+    """
+    return lambda build: Check("exact", name, build, instance, expected, part)
 
 
 def _decided(proof: Proof) -> Outcome:

@@ -11,12 +11,11 @@ from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, 
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, special_form
-from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import root, runs_on_the_line
-from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, fit
 from dpfl_theory.statements.shulgin2025.theorem1 import THEOREM1, UPHILL
 
 _LENGTH = Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")
@@ -125,7 +124,7 @@ COROLLARY1: Statement = Statement(
         ROUND("corollary1", near=JUST_INSIDE, beyond="corollary1-outside"),
         worst.grid_of(worst.rounds, _ROUNDS),
         NORMALISE.by(accurate)("accurate"),
-        NORMALISE.by(rates.fit)("exponents1"),
+        NORMALISE.by(fit)("exponents1"),
     ),
     uses=("shulgin2025.theorem1",),
 )

@@ -13,11 +13,10 @@ from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.relations import Formula, Proof, algebra, special_form
-from dpfl_theory.statements.shulgin2025 import _rates as rates
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import least_with_noise, root, runs_on_the_line
-from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate_private, flat, private
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate_private, fit, flat, private
 from dpfl_theory.statements.shulgin2025.corollary1 import attained
 from dpfl_theory.statements.shulgin2025.lemma3 import both_ways, second_moment, squared
 from dpfl_theory.statements.shulgin2025.theorem1 import UPHILL
@@ -237,7 +236,7 @@ COROLLARY2: Statement = Statement(
             "private", near="Huber, epsilon = 8", without={"just outside K >= 0": "exact on the line"}
         ),
         NORMALISE.by(flat)("flat"),
-        NORMALISE.by(rates.fit)("exponents2"),
+        NORMALISE.by(fit)("exponents2"),
     ),
     uses=("shulgin2025.theorem2", "shulgin2025.noise"),
 )
