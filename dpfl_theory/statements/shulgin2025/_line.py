@@ -104,6 +104,17 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
             yield LineRun(symbols, rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"])))
 
 
+UPHILL: dict[str, Any] = {"clients": [[["1"], ["0"]]], "runs": [["1/4", "1", "1/2", "1", ["1"]]], "rounds": 4}
+"""The memory points away from the gradient in all four rounds: x goes from 1/4 to 5/8, and the other two terms of
+Theorem 1's bound are below 1/4."""
+LONG: dict[str, Any] = {
+    "clients": [[["1"], ["0"]], [["3/4", "1", "1/2", "1"], ["3", "-2", "1", "0"]]],
+    "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
+    "rounds": 16,
+}
+"""Runs so long that an algorithm that never moves, or moves away, would break the bound."""
+
+
 def _tail(squared: Fraction) -> Fraction:
     """An upper bound of P(Z > t) for a standard normal Z and t^2 = ``squared``: exp(-t^2/2)/2, rounded up."""
     with mpmath.workdps(60):

@@ -344,15 +344,27 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)
 
 
+def axes(names: str, *rows: str) -> list[dict[str, str]]:
+    """Instances from rows of numbers.
+
+    >>> axes("L tau", "1 1/2", "4 2")
+    [{'L': '1', 'tau': '1/2'}, {'L': '4', 'tau': '2'}]
+    """
+    return [dict(zip(names.split(), row.split(), strict=True)) for row in rows]
+
+
 def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
     """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
-    return [
-        Check("worst-case", f"{prefix}{kind}, {_words(axis)}", build, {"class": kind, **axis}, expected)
-        for axis in axes
-        for kind in ("convex", "non-convex")
-    ]
+    made = []
+    for axis in axes:
+        texts = {k: f"({', '.join(v)})" if isinstance(v, list) else v for k, v in axis.items() if (k, v) != ("L", "1")}
+        words = ", ".join(f"{k} = {text}" for k, text in texts.items())
+        for kind in ("convex", "non-convex"):
+            instance = {"class": kind, **axis}
+            made.append(Check("worst-case", f"{prefix}{kind}, {words}", build, instance, expected))
+    return made
 
 
-def _words(axis: Mapping[str, Any]) -> str:
-    texts = {k: f"({', '.join(v)})" if isinstance(v, list) else v for k, v in axis.items() if (k, v) != ("L", "1")}
-    return ", ".join(f"{k} = {text}" for k, text in texts.items())
+def rounds_of(estimates: str, L: str = "1", build: Any = rounds, **lengths: str) -> list[Check]:
+    """The checks of many rounds with estimates of these lengths."""
+    return grid_of(build, [{"L": L, **lengths, "estimates": estimates.split()}])

@@ -17,7 +17,7 @@ from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import root, rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
-from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
+from dpfl_theory.statements.shulgin2025.theorem1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
 
 
