@@ -117,15 +117,22 @@ def _into(general: Statement, statement: Statement, swaps: Mapping[str, Swap]) -
 
 
 def algebra(
-    name: str, part: str = "", expected: str = "holds", **instance: Any
+    name: str, part: str = "", expected: str = "holds", letters: str = "", **instance: Any
 ) -> Callable[[Callable[..., Proof]], Check]:
-    """The algebra check of this name from a proof step, a function of the statement's `Formula` and, if there is one,
-    of the instance's entries."""
+    """The algebra check of this name from a proof step, a function of the statement's `Formula`, of positive symbols
+    with these letters (separated by spaces), and, if there is one, of the instance's entries.
+
+    >>> made = algebra("a square", letters="x y")(lambda s, x, y: ((x + y) ** 2, x**2 + 2 * x * y + y**2, "expanded"))
+    >>> from dpfl_theory.statements import get
+    >>> made.make(get("das2022.fact2")).true
+    True
+    """
 
     def made(step: Callable[..., Proof]) -> Check:
         @functools.wraps(step)
         def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-            return _decided(step(of(statement), **instance))
+            own = sp.symbols(letters, positive=True, seq=True) if letters else ()
+            return _decided(step(of(statement), *own, **instance))
 
         return Check("algebra", name, build, instance, expected, part)
 

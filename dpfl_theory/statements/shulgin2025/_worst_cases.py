@@ -236,17 +236,19 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
 
 
 def _case(
-    instance: Mapping[str, Any], slope: float, ran: tuple[Objective, Any, Any], label: str, **more: Any
+    instance: Mapping[str, Any], slope: float, error: float, tie: Tie, of: Callable[[float, Any], dict[str, Any]]
 ) -> WorstCase:
     """The symbols in a unit in which gamma is `GAMMA`, with the mean of the squared steps for gamma^2. alpha and beta
-    are such that the step is allowed for R > L gamma. more: symbols with other values, and fields of the case."""
-    f, before, total = ran
-    count, own = len(instance["estimates"]), more.pop("symbols", {})
+    are such that the step is allowed for R > L gamma. of: fields of the case, and symbols with other values, from L
+    and the sum of the squared steps."""
+    f, before, total = _run(instance, slope, error, tie)
+    count, more = len(instance["estimates"]), {"label": ", the gradients on the left", **of(f.L, total)}
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * f.L * GAMMA)
     values = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": f.L, "L_max": f.L, "R": R}
     values |= {"D": sp.sympify(R) * root, "alpha": 100 * R, "beta": (100 * R + R) * Fraction(999, 1000)}
-    values |= {"least": slope * f.L * GAMMA, "gap": before, **own}
-    return WorstCase(f.problem, values, f"{count} rounds{label}", unit=total / (count * GAMMA**2), **more)
+    values |= {"least": slope * f.L * GAMMA, "gap": before, **more.pop("symbols", {})}
+    what = f"{count} rounds{more.pop('label')}"
+    return WorstCase(f.problem, values, what, unit=total / (count * GAMMA**2), **more)
 
 
 def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -256,9 +258,8 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
     ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
     """
     slope, error = _numbers(instance, "gradient", "error")
-    f, _before, total = ran = _run(instance, slope, error, tie)
-    shift = slope * f.L * total / len(instance["estimates"]) / GAMMA
-    return _case(instance, slope, ran, ", the gradients on the left", left=(), shift=shift)
+    mean = slope / len(instance["estimates"]) / GAMMA
+    return _case(instance, slope, error, tie, lambda L, total: {"left": (), "shift": mean * L * total})
 
 
 def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -266,23 +267,20 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
     added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
     allowed."""
     slope, error = _numbers(instance, "gradient", "error")
-    f, _before, total = ran = _run(instance, slope, error, tie)
     a = max(1, math.ceil(1 / error))
-    R = (a + 1) * Fraction(error * f.L * GAMMA)
-    more = {"solved": "gap", "shift": 0.5 * f.L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
-    return _case(instance, slope, ran, ", the gradients on the left", **more)
+
+    def of(L: float, total: Any) -> dict[str, Any]:
+        R = (a + 1) * Fraction(error * L * GAMMA)
+        return {"solved": "gap", "shift": 0.5 * L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
+
+    return _case(instance, slope, error, tie, of)
 
 
 def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
     """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
-    solved for f(x^0) - f_inf; longer gradients need a larger gap.
-
-    instance: as for `rounds`, without ``gradient``.
-    """
-    error = number(instance, "error")
-    slope = 1 + 2 * error
-    ran, label = _run(instance, slope, error, tie), " of long gradients, L gamma^2/2 for each on the left"
-    return _case(instance, slope, ran, label, solved="gap")
+    solved for f(x^0) - f_inf; longer gradients need a larger gap. instance: as for `rounds`, without ``gradient``."""
+    error, label = number(instance, "error"), " of long gradients, L gamma^2/2 for each on the left"
+    return _case(instance, 1 + 2 * error, error, tie, lambda L, total: {"solved": "gap", "label": label})
 
 
 RADIUS = 2.0
@@ -345,12 +343,12 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
 
 
 def axes(names: str, *rows: str) -> list[dict[str, str]]:
-    """Instances from rows of numbers.
+    """Instances from rows of numbers, with these names between commas.
 
-    >>> axes("L tau", "1 1/2", "4 2")
+    >>> axes("L,tau", "1 1/2", "4 2")
     [{'L': '1', 'tau': '1/2'}, {'L': '4', 'tau': '2'}]
     """
-    return [dict(zip(names.split(), row.split(), strict=True)) for row in rows]
+    return [dict(zip(names.split(","), row.split(), strict=True)) for row in rows]
 
 
 def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:

@@ -120,7 +120,7 @@ _WITHIN = {"points": 40, "roots": [["0", "3/10"], *_SMALL_BETA, ["0", "7/10"]]}
 _OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}
 
 
-_TRACKED = "L alpha beta residual"
+_TRACKED = "L,alpha,beta,residual"
 _INSIDE = ("1 1 1 1/2", "1 1 1/2 1", "4 2 1/4 1/8", "1 0 1/2 1/64")
 _OUTSIDE = ("1 0 9/10 1/10", "1 1/4 1 1/4")
 
@@ -132,7 +132,7 @@ def _track(*rows: str, expected: str = "holds", **more: Any) -> list[Check]:
 def _edges(beta: str, sum_: str, residual: str) -> tuple[Check, ...]:
     """Just outside each hypothesis, by their words; sum_: the largest beta."""
     found = {"gamma at its limit": {"step": "51/50"}, beta: {"beta": sum_}, residual: {"residual": "51/50"}}
-    edge = {"class": "convex", **dict.fromkeys(_TRACKED.split(), "1")}
+    edge = {"class": "convex", **dict.fromkeys(_TRACKED.split(","), "1")}
     named = {f"just outside {words}": {**edge, **change} for words, change in found.items()}
     return checks("worst-case", worst.track, named, "not-applicable")
 
@@ -262,7 +262,7 @@ def _better(s: Formula) -> Proof:
     ]
 
 
-_LENGTHS = "L gradient error estimate"
+_LENGTHS = "L,gradient,error,estimate"
 
 DESCENT: Statement = Statement(
     id="shulgin2025.descent",

@@ -88,13 +88,6 @@ def _rest(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 _SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement also has; the two sides are those of (8)."
 
 
-@algebra("(7)", _SEVENTH)
-def _bounded(_: Formula) -> Proof:
-    """(7): 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0."""
-    a, r = sp.symbols("alpha r", positive=True)
-    return 1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||"
-
-
 @algebra("(8) for three entries")
 def _expanded(s: Formula) -> Proof:
     """The proof of (8): ||g||^2 - 2 (beta/(alpha + r)) r^2 + (beta/(alpha + r))^2 r^2, for three entries."""
@@ -104,11 +97,10 @@ def _expanded(s: Formula) -> Proof:
     return sp.factor(left), of(s.statement, r=r).rhs, "||g - beta Norm_alpha(g)||^2 against (8)"
 
 
-@algebra("where (8) contracts")
-def _factor(s: Formula) -> Proof:
+@algebra("where (8) contracts", letters="alpha beta r")
+def _factor(s: Formula, a: Any, b: Any, r: Any) -> Proof:
     """Where (8) contracts: 1 - (1 - beta/(alpha + r))^2 = beta (2 (alpha + r) - beta)/(alpha + r)^2, positive for beta
     < 2 (alpha + r); its limits for r -> 0 and r -> oo."""
-    a, b, r = sp.symbols("alpha beta r", positive=True)
     eta = 1 - of(s.statement, alpha=a, beta=b, r=r).rhs / r**2
     found = all_equal(
         (eta, b * (2 * (a + r) - b) / (a + r) ** 2, "eta of (8)"),
@@ -127,7 +119,10 @@ LEMMA1: Statement = Statement(
     relation="==",
     sides=lambda s: Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2}),
     checks=battery(
-        _bounded,
+        # 1 - ||Norm_alpha(g)|| = alpha/(alpha + ||g||) >= 0
+        algebra("(7)", _SEVENTH, letters="alpha r")(
+            lambda _, a, r: (1 - r / (a + r), a / (a + r), "1 less ||Norm_alpha(g)||")
+        ),
         _expanded,
         _factor,
         _rest,
@@ -147,10 +142,9 @@ LEMMA1: Statement = Statement(
 )
 
 
-@algebra("clipping")
-def _shortened(s: Formula) -> Proof:
+@algebra("clipping", letters="more")
+def _shortened(s: Formula, more: Any) -> Proof:
     """||g - (tau/r) g|| = (1 - tau/r) r for r = tau + more, and 0 for r <= tau."""
-    more = sp.Symbol("more", positive=True)
     r = s.tau + more
     return [
         (of(s.statement, r=r).rhs, (1 - s.tau / r) * r, "the decrease by clipping of a longer vector"),
@@ -161,11 +155,11 @@ def _shortened(s: Formula) -> Proof:
 @algebra(
     "no factor below 1 for all vectors",
     "It decides that neither operator has one eta > 0 for all vectors; the two sides are those of the second row.",
+    letters="alpha beta r tau",
 )
-def _no_common_factor(_: Formula) -> Proof:
+def _no_common_factor(_: Formula, a: Any, b: Any, r: Any, tau: Any) -> Proof:
     """The eta of clipping at ||g|| = r > tau is 1 - (1 - tau/r)^2 = tau (2r - tau)/r^2 (1 for r <= tau), of smoothed
     normalisation beta (2 (alpha + r) - beta)/(alpha + r)^2: both tend to 0 as r grows."""
-    a, b, r, tau = sp.symbols("alpha beta r tau", positive=True)
     limits = [sp.limit(1 - (1 - x) ** 2, r, sp.oo) for x in (tau / r, b / (a + r))]
     return [
         (1 - (1 - tau / r) ** 2, tau * (2 * r - tau) / r**2, "eta of clipping"),
@@ -288,11 +282,11 @@ def _misses(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
             yield Case({**values, "start": "optimum, below the limit", "k": k}, after, far)
 
 
-@algebra("the limit is the only stationary point between the minimisers")
-def _stationary(s: Formula) -> Proof:
+@algebra("the limit is the only stationary point between the minimisers", letters="a")
+def _stationary(s: Formula, a: Any) -> Proof:
     """Between -2m and m, with a = L (m - x) and A = alpha: 2a/(A + a) = (3Lm - a)/(A + 3Lm - a) has the roots of a^2 -
     3 (L m + A) a + 3 A L m, and the smaller one is the limit; for no A it is the optimum, a = L m."""
-    m, L, A, a = s.m, s.L, s.alpha, sp.Symbol("a", positive=True)
+    m, L, A = s.m, s.L, s.alpha
     far = 3 * L * m - a  # the distance to the minimiser of f_3, times L
     quadratic = a**2 - 3 * (L * m + A) * a + 3 * A * L * m
     mean = 2 * a / (A + a) - far / (A + far)
@@ -302,18 +296,6 @@ def _stationary(s: Formula) -> Proof:
         (quadratic.subs(a, L * m), -2 * L**2 * m**2, "the quadratic at the optimum"),
         (sp.expand(quadratic.subs(a, L * m - least)), 0, "the quadratic at the limit"),
     ]
-
-
-@algebra(
-    "a round is monotone",
-    "It decides that no run from above a stationary point passes it; the first check decides the place of that point.",
-)
-def _monotone(_: Formula) -> Proof:
-    """The map's slope is 1 - gamma L mean of alpha/(alpha + |g_i|)^2, and gamma L alpha/(alpha + |g|)^2 is at most
-    gamma L/alpha <= 1: a run that starts above a stationary point stays above it."""
-    alpha, g = sp.symbols("alpha g", positive=True)
-    slack = 1 / alpha - alpha / (alpha + g) ** 2
-    return slack, g * (2 * alpha + g) / (alpha * (alpha + g) ** 2), "1/alpha less the slope of g/(alpha + |g|)"
 
 
 def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -375,7 +357,19 @@ EXAMPLE1: Statement = Statement(
                 (sp.limit(s.lhs, s.alpha, sp.oo), 0, "the limit as alpha grows"),
             ]
         ),
-        _monotone,
+        # The map's slope is 1 - gamma L mean of alpha/(alpha + |g_i|)^2, and gamma L alpha/(alpha + |g|)^2 is at most
+        # gamma L/alpha <= 1: a run that starts above a stationary point stays above it.
+        algebra(
+            "a round is monotone",
+            "It decides that no run from above a stationary point passes it; the first check decides the place of that "
+            "point.",
+            letters="alpha g",
+        )(
+            lambda _, a, g: (
+                *(1 / a - a / (a + g) ** 2, g * (2 * a + g) / (a * (a + g) ** 2)),
+                "1/alpha less the slope of g/(alpha + |g|)",
+            )
+        ),
         _misses,
         Check("exact", "just inside gamma L <= alpha, from above the limit", _above, _stepped("1")),
         Check("exact", "just outside gamma L <= alpha", _above, _stepped("51/50"), "not-applicable"),
@@ -433,11 +427,10 @@ def _clipped_memories(_: Statement, instance: Mapping[str, Any]) -> Iterator[Val
             yield Values({"r_0": found[0], "k": k, "tau": tau, "r_k": r}, values)
 
 
-@algebra("one more update")
-def _induction(s: Formula) -> Proof:
+@algebra("one more update", letters="more k")
+def _induction(s: Formula, more: Any, k: Any) -> Proof:
     """With r_0 = k tau + tau + more, k updates leave tau + more, one more leaves more = r_0 - (k + 1) tau; and a
     distance of at most tau is closed in one update."""
-    more, k = sp.symbols("more k", positive=True)
     r_0 = (k + 1) * s.tau + more
     left, after = (sp.expand(of(s.statement, r_0=r_0, k=count).rhs) for count in (k, k + 1))
     return (1 - s.tau / left) * left, after, "one more update of a distance above tau"
@@ -454,11 +447,10 @@ CLIPPING: Statement = Statement(
 )
 
 
-@algebra("the exact condition")
-def _condition(s: Formula) -> Proof:
+@algebra("the exact condition", letters="alpha beta r")
+def _condition(s: Formula, a: Any, b: Any, r: Any) -> Proof:
     """1 - (1 - beta/(alpha + r))^2 = beta (2 alpha + 2r - beta)/(alpha + r)^2: positive for every r > 0 exactly if beta
     <= 2 alpha. Otherwise it vanishes at r = beta/2 - alpha, and is negative below: shorter distances grow."""
-    a, b, r = sp.symbols("alpha beta r", positive=True)
     gain = 1 - (of(s.statement, alpha=a, beta=b, r_k=r).rhs / r) ** 2
     return [
         (gain, b * (2 * a + 2 * r - b) / (a + r) ** 2, "the gain of an update"),

@@ -34,21 +34,19 @@ def _gained(s: Any) -> Any:
     return s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
 
 
-@algebra("descent inequalities added up")
-def _angles_added_up(s: Formula) -> Proof:
+@algebra("descent inequalities added up", letters="u")
+def _angles_added_up(s: Formula, u: Any) -> Proof:
     """If min_k g_k > A, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - A^2) + L gamma^2/2 give sqrt(min g_k^2 -
-    A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
-    u = sp.Symbol("u", positive=True)  # sqrt(min g^2 - A^2)
+    A^2) = u <= gap/(gamma (K + 1)) + L gamma/2. Otherwise the bound exceeds min_k g_k <= A."""
     (found,) = sp.solve(s.gap - (s.K + 1) * (s.gamma * u - s.L * s.gamma**2 / 2), u)
     own = sp.sqrt(shu.largest_residual(s) ** 2 + found**2)
     return own, s.rhs, "the added descents, solved, and the sharpened bound"
 
 
-@algebra("below the restored bound")
-def _below_printed(s: Formula) -> Proof:
+@algebra("below the restored bound", letters="A")
+def _below_printed(s: Formula, A: Any) -> Proof:
     """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0. A <= R: g(R) = R
     - m, and the overshoot is below R by `after_update`."""
-    A = sp.Symbol("A", positive=True)
     sharpened = (s.rhs**2).subs(shu.largest_residual(s), A)
     slack = (2 * s.R - A) * (2 * s.R + A) + 4 * s.R * _gained(s)
     return sum(_sides(s).rhs.values()) ** 2 - sharpened, slack, "the squared bounds' difference"
@@ -192,18 +190,6 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         yield Values({**symbols, "least": run.least}, symbols)
 
 
-@algebra(
-    "Theorem 1 allows the step",
-    "It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that bound's.",
-)
-def _step_is_allowed(_: Formula) -> Proof:
-    """Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1: D/(alpha t + D) - D/((alpha +
-    D) t) = D^2 (t - 1)/(t (alpha + D)(alpha t + D)) >= 0."""
-    a, D, t = sp.symbols("alpha D t", positive=True)
-    limits = D / t / (a + D / t) - D / ((a + D) * t)
-    return limits, D**2 * (t - 1) / (t * (a + D) * (a * t + D)), "Theorem 1's limit of the step less this one"
-
-
 _ROOTS: dict[str, Any] = {"roots": [1, 2, 10, 99]}
 
 COROLLARY1: Statement = Statement(
@@ -235,7 +221,19 @@ COROLLARY1: Statement = Statement(
             R=lambda s: s.D / sp.sqrt(s.K + 1),
             gamma=lambda s: s.c / sp.sqrt(s.K + 1),
         ),
-        _step_is_allowed,
+        # Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1.
+        algebra(
+            "Theorem 1 allows the step",
+            "It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that "
+            "bound's.",
+            letters="alpha D t",
+        )(
+            lambda _, a, D, t: (
+                D / t / (a + D / t) - D / ((a + D) * t),
+                D**2 * (t - 1) / (t * (a + D) * (a * t + D)),
+                "Theorem 1's limit of the step less this one",
+            )
+        ),
         # With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly.
         algebra("the exponent of K + 1")(
             lambda s: ((s.K + 1) * sp.diff(s.rhs, s.K), -s.rhs / 2, "the exponent of K + 1")

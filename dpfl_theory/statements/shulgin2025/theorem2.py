@@ -266,12 +266,11 @@ def _optimum(s: Formula) -> Proof:
 def _order(name: str, shrinks: bool) -> Check:
     instance: dict[str, Any] = {"alpha of order R": shrinks}
 
-    @algebra(name, **instance)
-    def order(s: Formula, **_: bool) -> Proof:
+    @algebra(name, letters="a r", **instance)
+    def order(s: Formula, a: Any, r: Any, **_: bool) -> Proof:
         """With t = (d log(1/delta)/(n epsilon^2))^(1/4) and R of order t: the bound is of order t if alpha is of order
         t too, and of order sqrt(t) if alpha stays fixed."""
         bound, t = _at_the_best_beta_0(s)
-        a, r = sp.symbols("a r", positive=True)
         bound = bound.subs({s.R: r * t, s.alpha: a * t if shrinks else a})
         found = sp.limit(sp.simplify(bound / (t if shrinks else sp.sqrt(t))), t, 0, "+")
         w = 2 * s.c * s.gap * s.L_max
@@ -282,13 +281,12 @@ def _order(name: str, shrinks: bool) -> Check:
     return order
 
 
-@algebra("order, alpha fixed and the best R: the sixth root")
-def _sixth_root(s: Formula) -> Proof:
+@algebra("order, alpha fixed and the best R: the sixth root", letters="R w")
+def _sixth_root(s: Formula, R: Any, w: Any) -> Proof:
     """For fixed alpha the bound as K grows, at its best beta_0, is 2R + 2 sqrt(w/R + w/alpha), w = 2 c gap L_max alpha
     t^2, at least 2R + 2 sqrt(w/R). That one's least value over R is of order t^(2/3): no R gives the order t."""
     entered, t = _at_the_best_beta_0(s)
     weight = 2 * s.c * s.gap * s.L_max * s.alpha * t**2
-    R, w = sp.symbols("R w", positive=True)
     bound, best = 2 * R + 2 * sp.sqrt(w / R), (w / 4) ** sp.Rational(1, 3)
     found = all_equal(
         (entered, 2 * s.R + 2 * sp.sqrt(weight / s.R + weight / s.alpha), "the bound at its best beta_0"),
@@ -302,11 +300,10 @@ def _sixth_root(s: Formula) -> Proof:
     return Outcome(True, "with alpha fixed the least bound over R is 6 (w/4)^(1/3), of order t^(2/3)")
 
 
-@algebra("exponents in d, n, epsilon, log(1/delta) and K")
-def _exponents(s: Formula) -> Proof:
+@algebra("exponents in d, n, epsilon, log(1/delta) and K", letters="log r a")
+def _exponents(s: Formula, log: Any, r: Any, a: Any) -> Proof:
     """The bound as K grows, at its best beta_0, with R and alpha multiples of t: its logarithm changes with those of d,
     n, epsilon and log(1/delta) by 1/4, -1/4, -1/2 and 1/4, exactly and everywhere; K has gone from it."""
-    log, r, a = sp.symbols("log r a", positive=True)
     quarter = sp.Rational(1, 4)
     t = (s.d * log / (s.n * s.epsilon**2)) ** quarter
     best = {s.beta_0: best_beta_0(s)}
