@@ -187,7 +187,7 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     for run in runs_on_the_line(instance):
         times = root(Fraction(len(run.rounds)))
         symbols = {**run.symbols, "K": Fraction(len(run.rounds) - 1), "D": times, "c": run.symbols["gamma"] * times}
-        yield Values({**symbols, "least": run.least}, symbols)
+        yield Values({**symbols, "least": min(r.slope for r in run.rounds)}, symbols)
 
 
 _ROOTS: dict[str, Any] = {"roots": [1, 2, 10, 99]}

@@ -24,7 +24,7 @@ from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.relations import Formula, Proof, algebra, becomes, exact, of, special_form
 from dpfl_theory.statements.shulgin2025 import _runs as runs
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, is_square, least_with_noise, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, root, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.theorem1 import AWAY, THEOREM1, attained
 from dpfl_theory.statements.symbolic import all_equal
@@ -156,7 +156,9 @@ def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[V
     for run in runs_on_the_line(instance):
         n, beta = run.symbols["n"], run.symbols["beta"]
         moments = [second_moment(k, int(n), 1, sigma, beta) for k in range(len(run.rounds))]
-        for K in (K for K in range(len(run.rounds)) if is_square((K + 1) * sigma**2 / n)):
+        for K in range(len(run.rounds)):
+            if not sp.sqrt((K + 1) * sigma**2 / n).is_rational:
+                continue
             symbols = {**run.symbols, "K": K, "d": 1, "sigma": sigma}
             low, high = least_with_noise(run, K, moments)
             bound = evaluate_side(statement, "rhs", symbols)
