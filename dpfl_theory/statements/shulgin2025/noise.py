@@ -13,16 +13,11 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
-from dpfl_theory.statements.shulgin2025._symbols import PAPER, symbols, whole_rounds
+from dpfl_theory.statements.shulgin2025._symbols import PAPER, SYMBOLS, symbols, whole_rounds
 
-_SYMBOLS = (
-    Symbol("sigma", "standard deviation of each coordinate of a client's noise", (0, 0), "positive", r"\sigma"),
-    *symbols("K", "epsilon", "delta"),
-)
+_SYMBOLS = (replace(SYMBOLS["sigma"], domain="positive"), *symbols("K", "epsilon", "delta"))
 _CONSTANT = Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v")
 _OF_RANGE = Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
-
-
 ROUNDS = Hypothesis(whole_rounds, "every client sends in each of the $K + 1$ rounds")
 
 
@@ -41,26 +36,27 @@ def _every_client(statement: Statement, instance: Mapping[str, Any]) -> Constant
 
 
 def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    def point(epsilon: Any, log: Any) -> PrivacyPoint:
-        at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-        squared = _squared(at, shared.variance(statement, at))
-        return PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared))
-
     def points() -> list[PrivacyPoint]:
+        found = []
         with mpmath.workdps(65):
             axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
-            return [point(*values) for values in itertools.product(*axes)]
+            for epsilon, log in itertools.product(*axes):
+                at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+                squared = _squared(at, shared.variance(statement, at))
+                found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared)))
+        return found
 
     return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
 
 
 _RANGE_GRID = {"epsilon": ["1/1000", "1", "5", "10"], "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"]}
 
+_EDGE = {"epsilon": ["10"], "log(1/delta)": ["5"]}
 _OUTSIDE: dict[str, dict[str, Any]] = {
-    "just outside epsilon <= 10": {"epsilon": ["51/5"], "log(1/delta)": ["5"]},
-    "just outside delta <= e^-5": {"epsilon": ["10"], "log(1/delta)": ["4.985"]},
-    "just outside delta > 0": {"epsilon": ["10"], "log(1/delta)": ["5"], "stated": {"delta": "0"}},
-    "just outside K >= 0": {"epsilon": ["10"], "log(1/delta)": ["5"], "stated": {"K": "-300"}},
+    "just outside epsilon <= 10": {**_EDGE, "epsilon": ["51/5"]},
+    "just outside delta <= e^-5": {**_EDGE, "log(1/delta)": ["4.985"]},
+    "just outside delta > 0": {**_EDGE, "stated": {"delta": "0"}},
+    "just outside K >= 0": {**_EDGE, "stated": {"K": "-300"}},
 }
 
 NOISE: Statement = Statement(
@@ -71,7 +67,7 @@ NOISE: Statement = Statement(
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= 10, s.delta <= sp.exp(-5)),
-            (r"$0 < \varepsilon \le 10$ and $\delta \le e^{-5}$"),
+            r"$0 < \varepsilon \le 10$ and $\delta \le e^{-5}$",
         ),
         ROUNDS,
         shared.DELTA,
@@ -95,11 +91,8 @@ ANY_EPSILON: Statement = replace(
     checks=battery(
         shared.rounds_together(_squared),
         Check(
-            "privacy",
-            "no constant, every client in every round",
-            _every_client,
-            {**shared.LADDER, "needed": shared.NEEDED},
-            "violated",
+            *("privacy", "no constant, every client in every round", _every_client),
+            *({**shared.LADDER, "needed": shared.NEEDED}, "violated"),
         ),
     ),
     expected="violated",
