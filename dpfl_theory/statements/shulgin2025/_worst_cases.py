@@ -45,8 +45,7 @@ class Objective:
         from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
         kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[str(instance["class"])]
-        self.problem = PEP() if problem is None else problem
-        self.L, self._bounded = smoothness, bounded
+        self.problem, self.L, self._bounded = PEP() if problem is None else problem, smoothness, bounded
         self.function = self.problem.declare_function(kind, L=smoothness)
         self.world = FunctionClass(self.problem, [self.function])
 
@@ -56,6 +55,12 @@ class Objective:
         if self._bounded:
             self.problem.add_constraint(gradient**2 / (2 * self.L) <= value)
         return gradient, value
+
+    def residual(self, after: Vector, kept: Vector, values: Mapping[str, Any], **more: Any) -> WorstCase:
+        """The squared length of the gradient at the next point less the memory that is kept."""
+        square = self.world.square(self.world.gradient(0, after) - kept)
+        what = "the next residual, squared"
+        return WorstCase(self.problem, {"residual^2": square, **values}, what, squared=True, **more)
 
 
 def _point() -> Any:
@@ -93,14 +98,10 @@ def descent(
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
-    return WorstCase(
-        f.problem,
-        {**values, "gap": before, "gap_after": after},
-        "the descent step, with the gain by the gradient on the left",
-        left=("gap_after",),
-        shift=(slope if shift is None else shift(slope, error)) * L * s**2,
-        unit=s**2 / GAMMA**2,
-    )
+    values |= {"gap": before, "gap_after": after}
+    gain = (slope if shift is None else shift(slope, error)) * L * s**2
+    what = "the descent step, with the gain by the gradient on the left"
+    return WorstCase(f.problem, values, what, left=("gap_after",), shift=gain, unit=s**2 / GAMMA**2)
 
 
 def descent_by_angle(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -131,14 +132,8 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         after = x - Vector(_point())
     f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
     values = {"R": 1, "residual_0": r, "alpha": a, "beta": b, "L_max": L}
-    values |= {"gamma": number({"step": "1", **instance}, "step") * most / L}
-    return _residual(f, after, kept, values, unit=world.square(e) / r**2)
-
-
-def _residual(f: Objective, after: Vector, kept: Vector, values: Mapping[str, Any], **more: Any) -> WorstCase:
-    """The squared length of the gradient at the next point less the memory that is kept."""
-    square = f.world.square(f.world.gradient(0, after) - kept)
-    return WorstCase(f.problem, {"residual^2": square, **values}, "the next residual, squared", squared=True, **more)
+    values["gamma"] = number({"step": "1", **instance}, "step") * most / L
+    return f.residual(after, kept, values, unit=world.square(e) / r**2)
 
 
 def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -165,7 +160,7 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     kept = Clip21(tau=tau).updated(WorldOperations(world), world.gradient(0, x), memory)
     f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
     values = {"R": 1, "residual_0": 1, "tau": tau, "L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
-    return _residual(f, x - s, kept, values, unit=world.square(e))
+    return f.residual(x - s, kept, values, unit=world.square(e))
 
 
 def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -184,25 +179,20 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     gamma = number(instance, "gamma L") / L
     world = FunctionClass(problem, [f.function for f in clients])
     x = Vector(problem.set_initial_point())
-    g = tuple(world.gradient(i, x) for i in range(n))
+    g, floor = tuple(world.gradient(i, x) for i in range(n)), Expression(is_leaf=False, decomposition_dict={})
     world.set_length(world.zero, 0)  # the residuals
     after = run_round(Clip21(gamma=gamma, tau=0, sigma=0), world, x, (average(g), g))
-    _, memories = after.state
     value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
-    values = {"residual^2": world.square(world.gradient(0, after.x) - memories[0]), "R": 0, "residual_0": 0}
+    values = {"residual^2": world.square(world.gradient(0, after.x) - after.state[1][0]), "R": 0, "residual_0": 0}
     lowest = [f.gradient_and_value((x - average(g) / L).known)[1] for f in clients]
-    floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)
     values |= {"gap": value, "gamma": gamma, "L": L, "L_max": max(smoothness)}
-    values |= {"tau^2": (gamma * max(smoothness)) ** 2 * 2 * L * value}
+    values["tau^2"] = (gamma * max(smoothness)) ** 2 * 2 * L * value
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
 Tie = Callable[[Any, Any, Any], Any]
 """(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
-
-_SPREAD = 1 / 128
-"""The relative amount by which a squared step may be shorter than the first one."""
 
 
 def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
@@ -211,7 +201,7 @@ def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
 
 
 def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
-    """The function, its value at x^0, and the sum of the squared steps."""
+    """The function, its value at x^0, and the sum of the squared steps, which are up to 1/128 below the first one."""
     f = Objective(instance, number(instance, "L"))
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
     for text in instance["estimates"]:
@@ -222,7 +212,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
             first, before = square, value
         else:
             f.problem.add_constraint(square <= first)
-            f.problem.add_constraint((1 - _SPREAD) * first <= square)
+            f.problem.add_constraint((1 - 1 / 128) * first <= square)
         f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
         length = number({"v": text}, "v") * f.L
         estimate = Vector(length * s)
