@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.zhang2021._instances import ROUNDS
-from dpfl_theory.statements.zhang2021.eq16_to_eq18 import EQ17
-from dpfl_theory.statements.zhang2021.eq19 import EQ19, noise_alone
+from dpfl_theory.statements.zhang2021.eq13_to_eq19 import EQ17, EQ19, noise_alone
 
 
 def one_update_for_each() -> float:

@@ -13,7 +13,7 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
+from dpfl_theory.statements.zhang2021 import eq13_to_eq19 as steps
 from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED, TREE
 from dpfl_theory.statements.zhang2021._symbols import SMOOTH_BY_CONSTRUCTION, printed_limits, repaired_limits
 
@@ -71,7 +71,7 @@ def _eq20_sides(s: Symbols) -> Sides:
 
 def _eq20_repaired_sides(s: Symbols) -> Sides:
     factor = 3 * s.L * s.eta_g**2 / s.P
-    squares = {f"sampling, {name}": factor * term for name, term in eq19.repaired_squares(s).items()}
+    squares = {f"sampling, {name}": factor * term for name, term in steps.repaired_squares(s).items()}
     return Sides(lhs={"next": s.E_next}, rhs={**_shared_terms(s), **_first_order(s), **squares})
 
 
@@ -79,10 +79,10 @@ def assembled(drift: Any, squares: Any) -> Any:
     """The bound of E f(x_{t+1}) by (12) with (13), (14), (16), (17) and (18), with these bounds of A_1 and of the
     clients' squared updates."""
     s = symbols_of(EQ20_REPAIRED)
-    product = of(eq13_eq14.EQ14_REPAIRED, drift_square=drift).rhs
-    sampled = of(eq16_to_eq18.EQ18_REPAIRED, local_squares=squares).rhs
-    inner = of(eq16_to_eq18.EQ17, cohort_local=sampled).rhs
-    first, outer = of(eq13_eq14.EQ13, common_product=product).rhs, of(eq16_to_eq18.EQ16, cohort_common=inner).rhs
+    product = of(steps.EQ14_REPAIRED, drift_square=drift).rhs
+    sampled = of(steps.EQ18_REPAIRED, local_squares=squares).rhs
+    inner = of(steps.EQ17, cohort_local=sampled).rhs
+    first, outer = of(steps.EQ13, common_product=product).rhs, of(steps.EQ16, cohort_common=inner).rhs
     noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
     return s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
 
@@ -93,14 +93,14 @@ def _bookkeeping(s: Formula) -> Proof:
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
     """
-    combined = assembled(of(eq15.EQ15).rhs, of(eq19.EQ19_REPAIRED).rhs)
+    combined = assembled(of(steps.EQ15).rhs, of(steps.EQ19_REPAIRED).rhs)
     return sp.expand(combined), sp.expand(s.rhs), "(12) to (19) put together against (20)"
 
 
 @algebra("the terms that (18) and (19) add", expected="violated")
 def _missing(s: Formula) -> Proof:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(eq19.EQ19).rhs
+    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(steps.EQ19).rhs
     return terms["sampling, noise"] + terms["sampling"], due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
 
 

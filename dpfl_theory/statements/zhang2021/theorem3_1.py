@@ -14,7 +14,7 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import eq15, eq19, eq20_to_eq22
+from dpfl_theory.statements.zhang2021 import eq13_to_eq19, eq20_to_eq22
 from dpfl_theory.statements.zhang2021._runs import TREE, at_rest, long_run, runs
 from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, sharpened_limits
 
@@ -106,7 +106,7 @@ def _one_round(own: Formula) -> Proof:
     """
     s, limits = symbols_of(eq20_to_eq22.EQ20_REPAIRED), sharpened_limits
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    round_ = eq20_to_eq22.assembled(of(eq15.SHARPENED).rhs, eq19.sharpened_squares(s))
+    round_ = eq20_to_eq22.assembled(of(eq13_to_eq19.EQ15_SHARPENED).rhs, eq13_to_eq19.sharpened_squares(s))
     bounds = {**_bounds(own, s), s.f_now: own.gap + s.E_next}
     left = sp.expand((4 / (eta_g * eta * Q) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
     rest = slack = sp.expand(of(own.statement, T=1, gamma_1=alpha, gamma_2=alpha**2).rhs - left)
