@@ -1,6 +1,4 @@
-"""zhang2021 Corollary 3.2.1: the rate of DP-FedAvg under a privacy budget, (9), as printed and repaired: the source of
-its terms, its best value, the proof that no constant makes it true, and the exponents of its repaired form, by
-simulation.
+"""zhang2021 Corollary 3.2.1: the rate of DP-FedAvg under a privacy budget, (9), as printed and repaired.
 
 In (9) the O hides L, G, c', sigma_l, sigma_g, v and f(x^0) - f*; N, P, Q, T, d, epsilon, delta and the steps are
 displayed.
@@ -69,11 +67,11 @@ def _from_theorem(_: Formula) -> Proof:
     return found, due, "the theorem's privacy term against 2 v L c'^2 times that of (9)"
 
 
-@algebra("best rate of (9)")
-def _best_printed_rate(_: Formula) -> Proof:
+@algebra("best rate of (9)", letters="S")
+def _best_printed_rate(_: Formula, S: Any) -> Proof:
     """With S = eta_g eta_l Q T fixed the sum is at least 1/S + S d log(1/delta)/(N epsilon)^2. Its minimum is 2 sqrt(d
     log(1/delta))/(N epsilon); eta_l -> 0 and T -> oo lead the other terms to 0."""
-    s, S = symbols(), sp.Symbol("S", positive=True)
+    s = symbols()
     budget = s["N"] * s["epsilon"]
     at = sum(printed_terms(s)).subs(s["eta_g"], S / (s["eta_l"] * s["Q"] * s["T"]))
     rest = sp.limit(sp.limit(sp.expand(at), s["eta_l"], 0), s["T"], sp.oo)
@@ -110,11 +108,11 @@ def escape(s: Mapping[str, Any]) -> tuple[Any, Any]:
     return Q * allowed, Q * (kept - sp.sqrt(8 * (1 + 3 * spread**2) * left))
 
 
-@algebra("no constant makes (9) true", expected="violated")
-def no_constant(_: Formula) -> Proof:
+@algebra("no constant makes (9) true", expected="violated", letters="one")
+def no_constant(_: Formula, one: Any) -> Proof:
     """As Q grows the terms of (9) vanish faster along `escape` than the left side."""
     s = symbols()
-    Q, one = s["Q"], sp.Symbol("one", positive=True)
+    Q = s["Q"]
     allowed, reached = escape(s)
     # v ln(1/delta) rounds/epsilon^2 as one positive number: limits need no more.
     reached = reached.subs(s["v"], one * s["epsilon"] ** 2 / (s["log"] * s["rounds"]))
@@ -132,17 +130,14 @@ def no_constant(_: Formula) -> Proof:
 
 
 def _repaired_sides(s: Symbols) -> Sides:
-    L, Q, eta, eta_g = s.L, s.Q, s.eta_l, s.eta_g
-    budget = s.N**2 * s.epsilon**2
-    return Sides(
-        lhs={"gradients": s.E_gradient},
-        rhs={
-            "initialisation": 4 * s.gap / (eta_g * eta * Q * s.T),
-            "drift": 10 * eta**2 * L**2 * Q * (s.sigma_l**2 + 6 * Q * s.sigma_g**2),
-            "sampling": eta_g * eta * L / s.P * (13 * s.sigma_l**2 + 54 * Q * s.sigma_g**2),
-            "privacy": 8 * L * eta_g * eta * Q * s.c_prime**2 * s.d * s.T * sp.log(1 / s.delta) / budget,
-        },
-    )
+    way = s.eta_g * s.eta_l * s.Q * s.T
+    rhs = {
+        "initialisation": 4 * s.gap / way,
+        "drift": 10 * s.eta_l**2 * s.L**2 * s.Q * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2),
+        "sampling": s.eta_g * s.eta_l * s.L / s.P * (13 * s.sigma_l**2 + 54 * s.Q * s.sigma_g**2),
+        "privacy": 8 * s.L * way * s.c_prime**2 * s.d * sp.log(1 / s.delta) / (s.N**2 * s.epsilon**2),
+    }
+    return Sides({"gradients": s.E_gradient}, rhs)
 
 
 @algebra("follows from the repaired theorems")
@@ -154,11 +149,10 @@ def _follows(s: Formula) -> Proof:
     return of(theorem3_1.REPAIRED, **plain).rhs, s.rhs, "Theorem 3.1, repaired, at this noise against the bound"
 
 
-@algebra("best rate")
-def _best_rate(s: Formula) -> Proof:
+@algebra("best rate", letters="S log gap_")
+def _best_rate(s: Formula, S: Any, log: Any, gap: Any) -> Proof:
     """The least value of the repaired bound over the steps and T, its drift and sampling led to 0 as in
-    `_best_printed_rate`: of order sqrt(d log(1/delta))/(N epsilon)."""
-    S, log, gap = (sp.Symbol(name, positive=True) for name in ("S", "log", "gap_"))  # at a gap of 0 nothing is balanced
+    `_best_printed_rate`: of order sqrt(d log(1/delta))/(N epsilon). At a gap of 0 nothing is balanced."""
     at = sp.expand(s.rhs.subs(s.eta_g, S / (s.eta_l * s.Q * s.T)))
     rest = sp.limit(sp.limit(at, s.eta_l, 0), s.T, sp.oo)
     rest = rest.subs(sp.log(1 / s.delta), log).subs(sp.log(s.delta), -log).subs(s.gap, gap)
@@ -205,16 +199,6 @@ REGIMES: tuple[dict[str, Any], ...] = (
 )
 
 
-def _way(values: Mapping[str, float]) -> float:
-    return values["eta_g"] * values["eta_l"] * values["Q"] * values["T"]
-
-
-def _best_way(statement: Statement, values: Mapping[str, float]) -> float:
-    """The S = eta_g eta_l Q T at which 4 gap/S and the privacy term, which is proportional to S, are equal."""
-    terms = rates.terms(statement, values)
-    return _way(values) * math.sqrt(terms["initialisation"] / terms["privacy"])
-
-
 def runs_of(instance: Mapping[str, Any], statement: Statement) -> list[Experiment]:
     """The run of each point of a grid, at the best total step size S: identical clients, each the mean of the Huber
     losses of d scaled coordinates, ||x||^2/2 where the run goes."""
@@ -223,9 +207,9 @@ def runs_of(instance: Mapping[str, Any], statement: Statement) -> list[Experimen
         one = {**instance, symbol: value}
         clients = problem("huber-axes", clients=int(one["clients"]), dimension=int(one["dimension"]), threshold=4.0)
         one |= {"problem": clients, "eta Q L": "1/1000", "product": 1.0, "c": 1e9, "sigma": 0.0, "sigma_g": 0.0}
-        farthest = private(statement, one).values
-        share = _best_way(statement, farthest) / _way(farthest)  # of the largest product eta_g eta_l
-        found.append(private(statement, {**one, "product": share}))
+        # S times this share makes 4 gap/S and the privacy term, which is proportional to S, equal.
+        terms = rates.terms(statement, private(statement, one).values)
+        found.append(private(statement, {**one, "product": math.sqrt(terms["initialisation"] / terms["privacy"])}))
     return found
 
 
@@ -243,25 +227,18 @@ def _squares(run: Experiment) -> Any:
     return done[name].mean
 
 
+def _without_noise(run: Experiment) -> Experiment:
+    known: Any = run.algorithm
+    return replace(run, algorithm=known.with_values(sigma=0.0), replicates=2)
+
+
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
-    """Notes on one grid: the slope with its interval, the bound's own slope, and the least constant of each bound.
+    """Notes on one grid: the bound's two terms, and what vanishes with the noise."""
 
-    Also the least share of the bound that its two terms have, and the least share of the remaining gradient that
-    vanishes with the noise."""
-    import numpy as np
+    def share(terms: Mapping[str, float]) -> float:
+        return terms["initialisation"] + terms["privacy"]
 
-    symbols, samples, bounds, shares, vanishing = [], [], [], [], []
-    for value, run in zip(instance["grid"], found):
-        sample, terms = _squares(run), rates.terms(statement, run.values)
-        bound = math.fsum(terms.values())
-        symbols.append(float(value))
-        samples.append(sample)
-        bounds.append(bound)
-        shares.append((terms["initialisation"] + terms["privacy"]) / bound)
-        quiet: Any = run.algorithm
-        quiet = replace(run, algorithm=quiet.with_values(sigma=0.0), replicates=2)
-        vanishing.append(1.0 - float(np.mean(_squares(quiet)) / np.mean(sample)))
-    return rates.exponent(instance, symbols, samples, bounds, shares, vanishing)
+    return rates.fitted(statement, instance, found, _squares, share, _without_noise)
 
 
 COROLLARY: Statement = Statement(
