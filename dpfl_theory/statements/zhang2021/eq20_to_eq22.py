@@ -58,21 +58,17 @@ def _first_order(s: Symbols) -> dict[str, Any]:
 def _eq20_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
     both = s.square + s.sigma_g**2
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            **_first_order(s),
-            "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s.sigma_l**2,
-            "sampling": 12 / P * eta**2 * eta_g**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * both,
-        },
-    )
+    sampling = {
+        "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s.sigma_l**2,
+        "sampling": 12 / P * eta**2 * eta_g**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * both,
+    }
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **_first_order(s), **sampling})
 
 
 def _eq20_repaired_sides(s: Symbols) -> Sides:
     factor = 3 * s.L * s.eta_g**2 / s.P
     squares = {f"sampling, {name}": factor * term for name, term in steps.repaired_squares(s).items()}
-    return Sides(lhs={"next": s.E_next}, rhs={**_shared_terms(s), **_first_order(s), **squares})
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **_first_order(s), **squares})
 
 
 def assembled(drift: Any, squares: Any) -> Any:
@@ -113,10 +109,7 @@ EQ20: Statement = zhang.proof_step(
     homogeneous=False,
     checks=battery(_missing, EXACT("fair inside", violated="sampled")),
     expected="violated",
-    uses=(
-        *("zhang2021.eq13", "zhang2021.eq14", "zhang2021.eq15", "zhang2021.eq16", "zhang2021.eq17"),
-        *("zhang2021.eq18", "zhang2021.eq19"),
-    ),
+    uses=tuple(f"zhang2021.eq{number}" for number in range(13, 20)),
 )
 
 EQ20_REPAIRED: Statement = replace(
@@ -137,36 +130,18 @@ EQ20_REPAIRED: Statement = replace(
 # (21).
 
 
-def _eq21_sides(s: Symbols) -> Sides:
-    L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * _variances(s)
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
-            "drift": drift,
-            "stochastic gradients": 3 * L / s.N * eta_g**2 * eta**2 * alpha**2 * Q * s.sigma_l**2,
-        },
-    )
-
-
 def _sampling(s: Symbols) -> Any:
     """What the draw of the cohort costs, 13 sigma_l^2 + 54 Q sigma_g^2, before its factor."""
     return 13 * s.sigma_l**2 + 54 * s.Q * s.sigma_g**2
 
 
-def _eq21_repaired_sides(s: Symbols) -> Sides:
-    L, Q, eta, eta_g, alpha = s.L, s.Q, s.eta_l, s.eta_g, s.alpha
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
-            "drift": sp.Rational(5, 2) * eta_g * eta**3 * alpha * L**2 * Q**2 * _variances(s),
-            "sampling": L / s.P * eta_g**2 * eta**2 * alpha**2 * Q * _sampling(s) / 4,
-        },
-    )
+def _eq21_sides(s: Symbols, more: Any, **last: Any) -> Sides:
+    """more: the factor of the drift; last: the last term over L (eta_g eta alpha)^2 Q."""
+    step = s.eta_g * s.eta_l * s.alpha
+    gradient = {"gradient": -step * s.Q / 4 * s.square}
+    drift = {"drift": sp.Rational(5, 2) * step * s.eta_l**2 * more * s.L**2 * s.Q**2 * _variances(s)}
+    terms = {name.replace("_", " "): s.L * step**2 * s.Q * term for name, term in last.items()}
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **gradient, **drift, **terms})
 
 
 @algebra("what (21) drops of (20)", expected="violated")
@@ -212,7 +187,7 @@ EQ21: Statement = zhang.proof_step(
     symbols=_SYMBOLS,
     expectations=_NEXT,
     hypotheses=(zhang.steps(printed_limits),),
-    sides=_eq21_sides,
+    sides=lambda s: _eq21_sides(s, 1 + 12 * s.eta_l * s.eta_g / s.P, stochastic_gradients=3 * s.sigma_l**2 / s.N),
     homogeneous=False,
     checks=battery(_dropped, EXACT("inside-printed", violated="optimum-printed"), one.round_checks()),
     expected="violated",
@@ -224,7 +199,7 @@ EQ21_REPAIRED: Statement = replace(
     expected="holds",
     id="zhang2021.eq21.repaired",
     hypotheses=(zhang.steps(repaired_limits),),
-    sides=_eq21_repaired_sides,
+    sides=lambda s: _eq21_sides(s, 1, sampling=_sampling(s) / (4 * s.P)),
     homogeneous=True,
     checks=battery(
         _follows,
@@ -261,14 +236,11 @@ def _summed_terms(s: Symbols) -> dict[str, Any]:
 
 def _eq22_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = s.L, s.Q, s.P, s.eta_l, s.eta_g
-    return Sides(
-        lhs={"gradients": s.E_aligned},
-        rhs={
-            **_summed_terms(s),
-            "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * _variances(s) * s.gamma_1,
-            "stochastic gradients": 12 * L / P * eta_g * eta * s.sigma_l**2 * s.gamma_2,
-        },
-    )
+    own = {
+        "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * _variances(s) * s.gamma_1,
+        "stochastic gradients": 12 * L / P * eta_g * eta * s.sigma_l**2 * s.gamma_2,
+    }
+    return Sides({"gradients": s.E_aligned}, {**_summed_terms(s), **own})
 
 
 def repaired_terms(s: Symbols) -> dict[str, Any]:

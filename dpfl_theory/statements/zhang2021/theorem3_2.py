@@ -27,33 +27,17 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import (
-    Check,
-    Hypothesis,
-    Outcome,
-    PrivacyClaim,
-    PrivacyPoint,
-    Sides,
-    Statement,
-    Symbol,
-    Symbols,
-    battery,
-    formula,
-    whole,
-)
-from dpfl_theory.core.check_inputs import ConstantClaim, Escape
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbol, battery, formula, whole
+from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
+_NOISE = "variance of each coordinate of a client's noise $z_i^t$"
 _SYMBOLS = (
-    replace(
-        zhang.SYMBOLS["noise_variance"],
-        meaning="variance of each coordinate of a client's noise $z_i^t$",
-        domain="positive",
-    ),
+    replace(zhang.SYMBOLS["noise_variance"], meaning=_NOISE, domain="positive"),
     *zhang.symbols("c P N T epsilon delta"),
 )
 _CONSTANTS = (
@@ -89,7 +73,7 @@ def _prescribed(id_: str, variance: Any, checks: tuple[Check, ...], **more: Any)
     )
 
 
-def _by_sampling(s: Symbols, v: Any) -> Any:
+def _by_sampling(s: Any, v: Any) -> Any:
     return v * s.c**2 * s.P * s.T * sp.log(1 / s.delta) / (s.N**2 * s.epsilon**2)
 
 
@@ -126,12 +110,11 @@ def _sampled_clients(statement: Statement, instance: Mapping[str, Any]) -> Const
 # Repaired: v = 4 and u = 1.
 
 
-@algebra("T rounds at the prescribed noise")
-def _composed(s: Formula) -> Proof:
+@algebra("T rounds at the prescribed noise", letters="log")
+def _composed(s: Formula, log: Any) -> Proof:
     """At the prescribed noise s is epsilon^2/(4 q^2 T ln(1/delta)), and T rounds of alpha q^2 s/2 are alpha
     epsilon^2/(8 ln(1/delta))."""
     inverse = s.c**2 / (s.P * s.rhs)  # of the square of a round's noise multiplier
-    log = sp.Symbol("log", positive=True)
     rounds = sp.simplify((s.T * (s.P / s.N) ** 2 * inverse / 2).subs(s.delta, sp.exp(-log)))
     return rounds, s.epsilon**2 / (8 * log), "T rounds at alpha = 1"
 
@@ -151,7 +134,7 @@ def share(x: float, a: float, widest: float | None = None) -> float:
 
 @algebra(
     "room for the moments",
-    part="It decides that T rounds cost less than epsilon at the noise that another check takes from the right side.",
+    "It decides that T rounds cost less than epsilon at the noise that another check takes from the right side.",
     cells=2000,
 )
 def _room(_: Formula, cells: int) -> Proof:
@@ -167,7 +150,7 @@ def _certified(
     statement: Statement,
     instance: Mapping[str, Any],
     sampling: str = "poisson",
-    proof: str | None = None,
+    proof: Any = None,
     replace: bool = False,
 ) -> PrivacyClaim:
     """instance: points, and ``times``, by how much the noise's variance exceeds the prescribed one (1 where absent)."""
@@ -207,9 +190,8 @@ def _points(*points: list[float]) -> dict[str, Any]:
 def _certificates() -> Iterator[Check]:
     # The paper's own settings with two numbers of rounds, and the corners of the range, with little and all sampling.
     everybody = [10, 10, 1000, 5.75]
-    points = _points(
-        [1920, 80, 1000, 1.5], [1920, 80, 10000, 5.0], [1920, 80, 3316, 5.75], [100, 2, 14400, 5.75], everybody
-    )
+    of_paper = ([1920, 80, T, epsilon] for T, epsilon in ((1000, 1.5), (10000, 5.0), (3316, 5.75)))
+    points = _points(*of_paper, [100, 2, 14400, 5.75], everybody)
     yield Check("privacy", "independent clients", _proved, points)
     yield Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), points)
     for clients, sampling in (("independent clients", "poisson"), ("cohorts of fixed size", "fixed_size")):
@@ -243,18 +225,12 @@ THEOREM3_2: Statement = _prescribed(
     checks=battery(
         noise.rounds_together(_squared, "v", {"P": "N"}),
         Check(
-            "privacy",
-            "no constants, every client in every round",
-            _every_client,
-            {**noise.LADDER, "needed": noise.NEEDED},
-            "violated",
+            *("privacy", "no constants, every client in every round", _every_client),
+            *({**noise.LADDER, "needed": noise.NEEDED}, "violated"),
         ),
         Check(
-            "privacy",
-            "no constants, 80 of 1920 clients in a round",
-            _sampled_clients,
-            {**noise.LADDER, "needed": [], "P": 80, "N": 1920},
-            "violated",
+            *("privacy", "no constants, 80 of 1920 clients in a round", _sampled_clients),
+            *({**noise.LADDER, "needed": [], "P": 80, "N": 1920}, "violated"),
         ),
     ),
     smoke=("no constants, 80 of 1920 clients in a round",),
