@@ -27,11 +27,6 @@ from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
-__all__ = [
-    *("PHASES", "Phases", "ScalarRound", "at_limit", "local_steps", "performance", "round_checks", "rounds"),
-    *("step_checks", "worst_round"),
-]
-
 F = Fraction
 KINDS = ("clipped", "first", "second", "known", "common", "local", "sum")
 _SQUARED = ("clipped", "common", "local", "first", "second")

@@ -33,11 +33,6 @@ from dpfl_theory.statements.zhang2021._symbols import StepLimits
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = [
-    *("EXACT", "LOCAL", "MIDDLE", "RECORDS", "SAMPLED", "TREE", "at_rest", "long_run", "one_round", "run_values"),
-    *("runs", "simulated", "symbols_of", "tree"),
-]
-
 F = Fraction
 
 
