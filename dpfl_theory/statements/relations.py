@@ -119,8 +119,8 @@ def _into(general: Statement, statement: Statement, swaps: Mapping[str, Swap]) -
 def algebra(
     name: str, part: str = "", expected: str = "holds", letters: str = "", **instance: Any
 ) -> Callable[[Callable[..., Proof]], Check]:
-    """The algebra check of this name from a proof step, a function of the statement's `Formula`, of positive symbols
-    with these letters (separated by spaces), and, if there is one, of the instance's entries.
+    """The algebra check of this name from a proof step: a function of the statement's `Formula`, and of the instance's
+    entries if there is one. letters: names, separated by spaces, of positive symbols that it is given as well.
 
     >>> made = algebra("a square", letters="x y")(lambda s, x, y: ((x + y) ** 2, x**2 + 2 * x * y + y**2, "expanded"))
     >>> from dpfl_theory.statements import get

@@ -50,8 +50,8 @@ def _leavings(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Cas
 
 
 def _update() -> tuple[Any, ...]:
-    """alpha, beta, a residual r, R, the residual g = r - beta r/(alpha + r) after an update, where it overshoots most,
-    r = sqrt(alpha beta) - alpha, and the most by which it does, q = (sqrt(beta) - sqrt(alpha))^2."""
+    """alpha, beta, r, R, g, top and q: an update leaves g = r - beta r/(alpha + r) of a residual r. It overshoots most
+    at r = top = sqrt(alpha beta) - alpha, by q = (sqrt(beta) - sqrt(alpha))^2."""
     a, b, r, R = sp.symbols("alpha beta r R", positive=True)
     return a, b, r, R, r - b * r / (a + r), sp.sqrt(a * b) - a, (sp.sqrt(b) - sp.sqrt(a)) ** 2
 

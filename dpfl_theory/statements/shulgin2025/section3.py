@@ -1,5 +1,7 @@
-"""shulgin2025 Section 3 and Appendix C: Lemma 1, Table 1 and Example 1, the properties of smoothed normalisation, of
-clipping and of compressors, and what they do without memories and to the memory of a single node."""
+"""shulgin2025 Section 3 and Appendix C: Lemma 1, Table 1 and Example 1.
+
+Properties of smoothed normalisation, of clipping and of compressors; normalisation without memories; and the memory of
+a single node against a fixed target, with clipping and with normalisation."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ _NEAREST = {**LINE, "runs": [*LINE["runs"], ["1", "10", "10", "1", ["1"]]]}
 
 def _after_updates(most: str, at: Callable[[int], dict[str, Any]], bound: Callable[..., Fraction]) -> Check:
     """The residuals after every update against the bound of R, alpha and beta that the proof needs instead of
-    Lemma 2; most: that bound's letter, at: the names of a round."""
+    Lemma 2; most: that bound's name, at: what names a round."""
 
     @exact(
         "residuals after the update of runs on the line",
