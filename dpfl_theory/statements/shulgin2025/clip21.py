@@ -80,9 +80,13 @@ DESCENT: Statement = Statement(
 )
 
 
-def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Round]]]:
-    """The clients, tau and gamma, and their paths. ``runs``: x^0, the memory's share of the first gradient, tau,
-    gamma."""
+Path = tuple[dict[str, Any], list[Round], dict[str, Any]]
+"""The clients, tau and gamma, their rounds, and the symbols of the whole run."""
+
+
+def _paths(instance: Mapping[str, Any]) -> Iterator[Path]:
+    """``runs``: x^0, the memory's share of the first gradient, tau, gamma. On the line sqrt(2 L (f(x^0) - f_inf)) =
+    |f'(x^0)| for quadratics."""
     for clients in instance["clients"]:
         curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
         for x, share, tau, gamma in (map(Fraction, texts) for texts in instance["runs"]):
@@ -90,7 +94,9 @@ def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[R
             algorithm = Clip21(gamma=gamma, tau=tau, sigma=0)
             steps = rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"]) + 1)
             values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
-            yield values, steps
+            L, R = sum(curvatures) / len(curvatures), max(map(abs, steps[0].residuals))
+            symbols = {"gap": steps[0].slope ** 2 / (2 * L), "R": R, "residual_0": R, "L": L, "L_max": max(curvatures)}
+            yield values, steps, {**symbols, "tau": tau, "gamma": gamma}
 
 
 _CLIENTS: Any = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], ["10", "-7", "1"]]]
@@ -104,7 +110,7 @@ _CLIENTS: Any = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], 
 )
 def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """(b) for each client with its own L_i, in every round."""
-    for values, steps in _paths(instance):
+    for values, steps, _symbols in _paths(instance):
         for k, (now, after) in enumerate(pairwise(steps)):
             for a, e, e_next in zip(values["curvatures"], now.residuals, after.residuals):
                 symbols = {"R": abs(e), "residual_0": abs(e), "L_max": a, "tau": values["tau"]}
@@ -131,18 +137,11 @@ RESIDUAL: Statement = Statement(
 )
 
 
-def _still_runs(
-    statement: Statement, instance: Mapping[str, Any]
-) -> Iterator[tuple[dict[str, Any], list[Round], dict[str, Any]]]:
-    """The clients, the path and the symbols of the runs inside the hypotheses; ``outside``: of all runs. On the line
-    sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
-    for values, steps in _paths(instance):
-        q, first = values["curvatures"], steps[0]
-        L, R = sum(q) / len(q), max(map(abs, first.residuals))
-        symbols = {"gap": first.slope**2 / (2 * L), "R": R, "residual_0": R, "L": L, "L_max": max(q)}
-        symbols |= {"tau": values["tau"], "gamma": values["gamma"]}
-        if instance.get("outside") or not any(a.test(None, symbols) for a in statement.hypotheses):
-            yield values, steps, symbols
+def _still_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Path]:
+    """The runs inside the hypotheses; ``outside``: all runs."""
+    for path in _paths(instance):
+        if instance.get("outside") or not any(a.test(None, path[-1]) for a in statement.hypotheses):
+            yield path
 
 
 def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
