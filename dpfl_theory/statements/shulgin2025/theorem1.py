@@ -158,6 +158,11 @@ SHARPENED: Statement = replace(
 # Corollary 1.
 
 
+def _rate(s: Symbols) -> Sides:
+    terms = {"initialisation": s.gap / s.c, "memory": 2 * s.D, "curvature": s.L * s.c / 2}
+    return Sides({"gradient": s.least}, {name: term / sp.sqrt(s.K + 1) for name, term in terms.items()})
+
+
 def _flat(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
     1/sqrt(K + 1) over the whole distance gamma (K + 1), so that min_k |f'(x^k)| = t, compared with a bound of 17/4
@@ -208,13 +213,7 @@ COROLLARY1: Statement = Statement(
             r"$\gamma \sqrt{K + 1} = c \le D \beta/((\alpha + D) L_\text{max})$",
         ),
     ),
-    sides=lambda s: Sides(
-        {"gradient": s.least},
-        {
-            name: term / sp.sqrt(s.K + 1)
-            for name, term in (("initialisation", s.gap / s.c), ("memory", 2 * s.D), ("curvature", s.L * s.c / 2))
-        },
-    ),
+    sides=_rate,
     checks=battery(
         special_form(
             *("Theorem 1 with R and gamma", THEOREM1, "with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)"),

@@ -57,13 +57,12 @@ def known_cohorts() -> float:
     z = rate * math.sqrt(4 * T * math.log(1e5)) / 1.5
     chances = [(math.sqrt(k) / z, float(stats.binom.pmf(k, T, rate))) for k in range(1, T + 1)]
 
+    def one(mu: float, epsilon: float) -> float:
+        near, far = (stats.norm.cdf(sign * mu / 2 - epsilon / mu) for sign in (1, -1))
+        return float(near - math.exp(epsilon) * far)
+
     def delta(epsilon: float) -> float:
-        return math.fsum(
-            w
-            * float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
-            for mu, w in chances
-            if w > 1e-18
-        )
+        return math.fsum(w * one(mu, epsilon) for mu, w in chances if w > 1e-18)
 
     low, high = 0.0, 20.0
     for _ in range(40):

@@ -92,9 +92,7 @@ def _prescribed(statement: Statement, clients: ScalarQuadratics, c: Fraction) ->
     """The statement's step, in rational arithmetic."""
     h = clients.curvatures
     at = {"c": c, "L": max(h), "mu": sum(h, Fraction(0)) / len(h), "G_star": max(_slopes(clients))}
-    step = evaluate(prescription_of(statement)["eta_l"], at, statement.id)
-    assert isinstance(step, Fraction)
-    return step
+    return Fraction(evaluate(prescription_of(statement)["eta_l"], at, statement.id))
 
 
 def _reach(s: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -120,7 +118,7 @@ def _long_enough(problem: Any, v: Mapping[str, float]) -> str | None:
 
 @algebra(
     "the optimum is stationary",
-    part="It decides that the optimum is stationary; the other checks decide that a run ends there.",
+    "It decides that the optimum is stationary; the other checks decide that a run ends there.",
 )
 def _stationary(_: Formula) -> Proof:
     """Three clients: unclipped updates with Q = 1 sum to -eta_l (grad f_1 + grad f_2 + grad f_3), 0 at x*."""
@@ -145,7 +143,7 @@ def _within(s: Formula, h: Any, eta: Any) -> Proof:
 
 @algebra(
     "every round leads nearer beyond R",
-    part="It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is decided by "
+    "It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is decided by "
     "another check.",
     letters="R r p q t",
 )
@@ -197,29 +195,29 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 _EIGHT: dict[str, Any] = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]}
 _PROBLEMS = {
-    "problem (8)": _EIGHT,
-    "two clients far apart": {"a": ["1", "1"], "b": ["-1000", "1000"]},
-    "one client a thousand times as curved": {"a": ["1/100", "10", "1"], "b": ["5", "-3", "7"]},
-    "a common minimiser": {"a": ["1", "2", "3"], "b": ["1", "2", "3"]},
-    "four clients, one apart": {"a": ["1", "1", "1", "1"], "b": ["0", "0", "0", "100"]},
-    "one client": {"a": ["3"], "b": ["5"]},
+    name: {"a": a.split(), "b": b.split(), "c": ["1/100", "1/2", "1", "7"]}
+    for name, a, b in (
+        ("problem (8)", "1 2 6", "4 1 -1"),
+        ("two clients far apart", "1 1", "-1000 1000"),
+        ("one client a thousand times as curved", "1/100 10 1", "5 -3 7"),
+        ("a common minimiser", "1 2 3", "1 2 3"),
+        ("four clients, one apart", "1 1 1 1", "0 0 0 100"),
+        ("one client", "3", "5"),
+    )
 }
-
-
-def _of(described: Instance, c: float, distance: float, rounds: int) -> Instance:
-    return {"problem": described, "c": c, "distance": distance, "rounds": rounds}
-
-
 _SIX = problem("quadratic", clients=6, dimension=4, condition=3, heterogeneity=2, seed=3)
 _LOW_RANK = problem("least-squares", clients=8, dimension=4, records=2, seed=1)
 _FLAT = problem("least-squares", clients=3, dimension=6, records=1, heterogeneity=3.0, seed=2)
 RUNS: dict[str, Instance] = {
-    "six quadratics in four dimensions": _of(_SIX, 0.5, 3.0, 600),
-    "least squares, no client's Hessian has full rank": _of(_LOW_RANK, 1.0, 4.0, 7000),
-    "least squares, f is constant along some directions": _of(_FLAT, 0.2, 2.0, 4000),
-    "least squares, started where nothing is clipped": _of(_LOW_RANK, 1.0, 1.0, 2000),
-    "just above the rounds that it takes": _of(_SIX, 0.5, 3.0, 436),
-    "just below the rounds that it takes": _of(_SIX, 0.5, 3.0, 435),
+    name: {"problem": described, "c": c, "distance": distance, "rounds": rounds}
+    for name, described, c, distance, rounds in (
+        ("six quadratics in four dimensions", _SIX, 0.5, 3.0, 600),
+        ("least squares, no client's Hessian has full rank", _LOW_RANK, 1.0, 4.0, 7000),
+        ("least squares, f is constant along some directions", _FLAT, 0.2, 2.0, 4000),
+        ("least squares, started where nothing is clipped", _LOW_RANK, 1.0, 1.0, 2000),
+        ("just above the rounds that it takes", _SIX, 0.5, 3.0, 436),
+        ("just below the rounds that it takes", _SIX, 0.5, 3.0, 435),
+    )
 }
 
 REACHED: Statement = Statement(
@@ -246,7 +244,7 @@ REACHED: Statement = Statement(
         checks(
             "exact",
             reached_cases,
-            {f"{name}, from everywhere": {**i, "c": ["1/100", "1/2", "1", "7"]} for name, i in _PROBLEMS.items()},
+            {f"{name}, from everywhere": instance for name, instance in _PROBLEMS.items()},
             part="In one dimension the optimum is the only stationary point at the prescribed step, and every "
             "iteration ends there; the algebra and the runs decide the rate and more dimensions.",
         ),

@@ -192,10 +192,10 @@ def _growth(s: Formula) -> Proof:
     )
 
 
-def _drift(s: Symbols, noise: Any, gradient: Any) -> Sides:
-    """A_1 against (L Q eta_l)^2 times these terms."""
+def _drift(s: Symbols, **terms: tuple[Any, Any]) -> Sides:
+    """A_1 against (L Q eta_l)^2 times the products of these factors."""
     unit = s.L**2 * s.Q**2 * s.eta_l**2
-    return Sides({"A_1": s.drift_square}, {name: unit * term for name, term in (noise, gradient)})
+    return Sides({"A_1": s.drift_square}, {name: factor * unit * term for name, (factor, term) in terms.items()})
 
 
 _ALL = (EXACT("all inside"), MIDDLE("middle"), LOCAL("local wide middle"))
@@ -205,9 +205,7 @@ EQ15: Statement = zhang.proof_step(
     symbols=zhang.symbols("L eta_l Q sigma_l sigma_g square"),
     expectations=zhang.expected("drift_square"),
     hypotheses=(zhang.LOCAL_STEP,),
-    sides=lambda s: _drift(
-        s, ("variances", 5 * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2)), ("gradient", 30 * s.Q * s.square)
-    ),
+    sides=lambda s: _drift(s, variances=(5, s.sigma_l**2 + 6 * s.Q * s.sigma_g**2), gradient=(30 * s.Q, s.square)),
     checks=battery(_lemma3, _drifts(), *_ALL),
     smoke=("2 clients, Q = 1, eta_l Q L = 129/1000",),
 )
@@ -215,7 +213,7 @@ EQ15: Statement = zhang.proof_step(
 EQ15_SHARPENED: Statement = replace(
     EQ15,
     id="zhang2021.eq15.sharpened",
-    sides=lambda s: _drift(s, ("noise", 4 * s.sigma_l**2 / 3), ("gradient", s.Q * (s.sigma_g**2 + s.square))),
+    sides=lambda s: _drift(s, noise=(sp.Rational(4, 3), s.sigma_l**2), gradient=(s.Q, s.sigma_g**2 + s.square)),
     checks=battery(_growth, _drifts(), *_ALL),
 )
 

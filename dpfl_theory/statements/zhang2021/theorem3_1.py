@@ -39,22 +39,16 @@ def _sides(s: Symbols, terms: dict[str, Any], over: str = "N") -> Sides:
 
 
 def _printed_sides(s: Symbols) -> Sides:
-    variances = s.sigma_l**2 + 6 * s.Q * s.sigma_g**2
-    terms = {
-        "drift": sp.Rational(25, 2) * s.eta_l**2 * s.L * s.Q * variances * s.gamma_1,
-        "stochastic gradients": 6 * s.eta_g * s.eta_l * s.L * s.sigma_l**2 / s.P * s.gamma_2,
-    }
-    return _sides(s, terms, "P")
+    drift = sp.Rational(25, 2) * s.eta_l**2 * s.L * s.Q * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2) * s.gamma_1
+    gradients = 6 * s.eta_g * s.eta_l * s.L * s.sigma_l**2 / s.P * s.gamma_2
+    return _sides(s, {"drift": drift, "stochastic gradients": gradients}, "P")
 
 
 def _sharpened_sides(s: Symbols) -> Sides:
     noise, apart = s.sigma_l**2, s.Q * s.sigma_g**2
+    drift = s.eta_l**2 * s.L**2 * s.Q * (sp.Rational(8, 3) * noise + 2 * apart) * s.gamma_1
     sampling = sp.Rational(64, 5) * noise + sp.Rational(93, 5) * apart
-    terms = {
-        "drift": s.eta_l**2 * s.L**2 * s.Q * (sp.Rational(8, 3) * noise + 2 * apart) * s.gamma_1,
-        "sampling": s.eta_g * s.eta_l * s.L / s.P * sampling * s.gamma_2,
-    }
-    return _sides(s, terms)
+    return _sides(s, {"drift": drift, "sampling": s.eta_g * s.eta_l * s.L / s.P * sampling * s.gamma_2})
 
 
 def _bounds(s: Formula, of_proof: Any, over: str = "N") -> dict[Any, Any]:
