@@ -44,7 +44,7 @@ CONNECTED = [
     ("eq20_to_eq22", "EQ22_REPAIRED"),
     ("theorem3_1", "REPAIRED"),
     ("theorem3_1", "SHARPENED"),
-    ("corollary3_2_1", "REPAIRED"),
+    ("theorem3_2", "COROLLARY_REPAIRED"),
     ("theorem3_1", "ALPHA_BOUND_REPAIRED"),
 ]
 
