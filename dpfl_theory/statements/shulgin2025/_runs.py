@@ -136,7 +136,8 @@ def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 1 on one such function, t = 1/sqrt(K + 1), L = gap = D = alpha = beta = 1, c = 1/2, zero memories."""
     t = 1 / math.sqrt(instance["K"] + 1)
     own = {"alpha": 1.0, "beta": 1.0, "gamma": t / 2, "R": t, "D": 1.0, "c": 0.5}
-    return _run_of(instance, *_lasting(1, 1, t), 0.0, **own)
+    problem, start = _lasting(1, 1, t)
+    return _run_of(instance, problem, start, 0.0, **own)
 
 
 def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:

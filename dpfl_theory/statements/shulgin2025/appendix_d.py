@@ -115,9 +115,12 @@ def after_update(_: Formula) -> Proof:
 _BETWEEN = "It decides the second half of the text, on residuals between update and step; the two sides are the first."
 
 _SMALL_BETA = [["1/2", "1/2"], ["1", "1/2"], ["2", "2"]]
-_WITHIN = {"points": 40, "roots": [["0", "3/10"], *_SMALL_BETA, ["0", "7/10"]]}
+_WITHIN: dict[str, Any] = {"points": 40, "roots": [["0", "3/10"], *_SMALL_BETA, ["0", "7/10"]]}
 """With beta <= alpha, or beta <= R/2 and alpha = 0 (R = 1): Lemma 2 holds."""
-_OVERSHOOTS = {"points": 40, "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]]}
+_OVERSHOOTS: dict[str, Any] = {
+    "points": 40,
+    "roots": [["0", "9/10"], ["1/10", "1"], ["1/2", "1"], ["0", "99/100"], ["3/10", "1"]],
+}
 
 
 _TRACKED = "L,alpha,beta,residual"
@@ -138,7 +141,7 @@ def _edges(beta: str, sum_: str, residual: str) -> tuple[Check, ...]:
 
 
 _SUM = ("beta < alpha + R", "101/50")
-_NEAR = {"near": "quadratics, beta = alpha"}
+_NEAR = "quadratics, beta = alpha"
 
 LEMMA2: Statement = Statement(
     id="shulgin2025.lemma2",
@@ -153,7 +156,7 @@ LEMMA2: Statement = Statement(
         exact("no overshoot beyond the radius", points=40, roots=_SMALL_BETA)(_steps),
         _track(*_INSIDE[:3]),
         _edges("beta <= alpha", "51/50", "a residual of at most R"),
-        NORMALISE.by(experiment, edges=True)("no-overshoot", **_NEAR),
+        NORMALISE.by(experiment, edges=True)("no-overshoot", near=_NEAR),
     ),
     uses=("shulgin2025.lemma1",),
 )
@@ -198,7 +201,7 @@ LEMMA2_REPAIRED: Statement = replace(
         # Up to the repaired radius, which is 1.8 R for alpha = 0, beta = 9/10 and 1.05 R for 1/4 and 1.
         _track(*_OUTSIDE, "1 0 9/10 9/5", "1 1/4 1 21/20", *_INSIDE[:2]),
         _edges(*_SUM, "a residual of at most rho"),
-        NORMALISE.by(experiment, edges=True)("overshooting within beyond", **_NEAR),
+        NORMALISE.by(experiment, edges=True)("overshooting within beyond", near=_NEAR),
     ),
     smoke=("one client, its residual 1.79 R, round 41",),
 )

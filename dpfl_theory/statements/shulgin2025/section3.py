@@ -269,7 +269,9 @@ def _above(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     "limits kept, the optimum left",
     "It decides that the limit is kept and that runs from the optimum leave it towards the limit; the two sides "
     "concern runs that start above the limit.",
-    **{"alpha": ["5/2", "27/4"], "gamma": "5/2", "rounds": 5},
+    alpha=["5/2", "27/4"],
+    gamma="5/2",
+    rounds=5,
 )
 def _misses(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The limit is kept; the optimum x* = 0 is left at once, towards the limit."""
@@ -461,10 +463,10 @@ def _condition(s: Formula, a: Any, b: Any, r: Any) -> Proof:
     ]
 
 
-@exact(
-    "the recursion, for vectors",
-    **{"vectors": _ENDS, "alpha, beta": [["0", "1"], ["1", "1"], ["1/2", "3"], ["2", "1/7"]], "k": 5},
-)
+_PAIRS: Any = {"alpha, beta": [["0", "1"], ["1", "1"], ["1/2", "3"], ["2", "1/7"]]}
+
+
+@exact("the recursion, for vectors", vectors=_ENDS, k=5, **_PAIRS)
 def _recursion(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The lengths of the vectors against the recursion of only the lengths, except for 0/0."""
     for (v, target), texts in itertools.product(_ends(instance), instance["alpha, beta"]):
