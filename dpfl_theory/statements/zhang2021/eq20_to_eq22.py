@@ -109,7 +109,10 @@ EQ20: Statement = zhang.proof_step(
     homogeneous=False,
     checks=battery(_missing, EXACT("fair inside", violated="sampled")),
     expected="violated",
-    uses=tuple(f"zhang2021.eq{number}" for number in range(13, 20)),
+    uses=(
+        *("zhang2021.eq13", "zhang2021.eq14", "zhang2021.eq15", "zhang2021.eq16", "zhang2021.eq17"),
+        *("zhang2021.eq18", "zhang2021.eq19"),
+    ),
 )
 
 EQ20_REPAIRED: Statement = replace(
