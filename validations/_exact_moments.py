@@ -34,8 +34,7 @@ from dpfl_theory.statements.das2022._sampling_moments import second_moment
 from dpfl_theory.statements.hou2023._runs import expected_psi
 from dpfl_theory.statements.hou2023.observations import gap
 from dpfl_theory.statements.noble2022._moments import Users, rounds
-from dpfl_theory.statements.shulgin2025 import lemma3
-from dpfl_theory.statements.shulgin2025.corollary2 import COROLLARY2
+from dpfl_theory.statements.shulgin2025 import theorem2
 
 __all__ = ["CENTRES", "ETA_L", "START", "UNIT", "VARIANCE", "Comparison", "Q", "comparisons"]
 
@@ -211,13 +210,13 @@ def _shulgin2025() -> Iterator[Comparison]:
         (6, 4, 1, Fraction(1, 4)),
     ):
         sigma = Fraction(3, 2)
-        exact = lemma3.second_moment(K, n, d, sigma, beta)
+        exact = theorem2.second_moment(K, n, d, sigma, beta)
         yield _estimate(f"n = {n}, d = {d}, K = {K}, beta = {beta}", exact, n, d, K, float(sigma), float(beta))
     import sympy as sp
 
     n, d, K, c, beta_0, epsilon, log = 4, 2, 4, Fraction(2), Fraction(3), Fraction(8), 12
     symbols = {"c": c, "beta_0": beta_0, "epsilon": epsilon, "n": n, "d": d, "delta": sp.exp(-log)}
-    twice = lemma3.squared(COROLLARY2, symbols, "privacy noise")
+    twice = theorem2.squared(theorem2.COROLLARY2, symbols, "privacy noise")
     deviation = float(c) * math.sqrt((K + 1) * log) / float(epsilon)
     yield _estimate(f"Corollary 2, n = {n}, d = {d}, K = {K}", twice / 4, n, d, K, deviation, float(beta_0) / (K + 1))
 

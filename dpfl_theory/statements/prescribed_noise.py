@@ -40,8 +40,8 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import equal
 
 __all__ = [
-    *("BUDGET", "DELTA", "GRID", "LADDER", "NEEDED", "PROOF", "Squared", "budget", "evaluate", "existence", "fails"),
-    *("many_rounds", "needed_points", "noise_of", "one_release", "over_random_rounds", "repaired_checks"),
+    *("BUDGET", "DELTA", "GRID", "LADDER", "NEEDED", "PROOF", "Squared", "budget", "evaluate", "existence"),
+    *("needed_points", "no_constants", "noise_of", "one_release", "over_random_rounds", "repaired_checks"),
     *("returned_sum_delta", "rounds_together", "sampled_sum_delta", "smallest_constant"),
     *("sufficiency_claim", "variance"),
 ]
@@ -201,32 +201,39 @@ def existence(
     return ConstantClaim(constant, lambda: needed_points(instance["needed"]), escape, ladder, argument)
 
 
-def fails(constant: str = "v") -> str:
-    """Why no constants exist, with the names that the statement gives them."""
-    return (
+def no_constants(
+    name: str,
+    squared: Squared,
+    symbols: Callable[[int], Mapping[str, Any]],
+    constant: str = "v",
+    needed: Sequence[Sequence[str]] = NEEDED,
+) -> Check:
+    """The check, which is violated, that some u and v exist: epsilon = 4 v ln(1/delta) in as many rounds as u needs to
+    admit it, every client in every round.
+
+    symbols: from the number of rounds, the values of all symbols but u, v, epsilon and delta; constant: v's symbol;
+    needed: the (epsilon, delta) at which the smallest valid v is reported.
+
+    >>> no_constants("every client", lambda s, variance: variance, lambda rounds: {"K": rounds}).expected
+    'violated'
+    """
+    argument = (
         f"For any u and {constant} let s^2 = {constant} ln(1/delta) >= 1 with delta <= 1/e, epsilon = 4 s^2, and take "
         "at least epsilon/u rounds: with every client in every round the true delta is Phi(s) - e^epsilon Phi(-3 s) >= "
         "Phi(s) - phi(s)/(3 s) > 0.76, so no constants exist"
     )
 
+    def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
+        def escape(u: Any, v: Any) -> Escape:
+            epsilon, delta = budget(v, 4)
+            at = {**symbols(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
+            with mpmath.workdps(65):
+                together = squared(at, variance(statement, at))
+            return Escape(at, delta, *one_release(epsilon, together))
 
-def many_rounds(
-    statement: Statement, squared: Squared, symbols: Callable[[int], Mapping[str, Any]], constant: str = "v"
-) -> Callable[[Any, Any], Escape]:
-    """The escape of `fails`: epsilon = 4 v ln(1/delta) in as many rounds as u needs to admit it, every client in every
-    round.
+        return existence(instance, escape, argument, constant)
 
-    symbols: from the number of rounds, the values of all symbols but u, v, epsilon and delta.
-    """
-
-    def escape(u: Any, v: Any) -> Escape:
-        epsilon, delta = budget(v, 4)
-        at = {**symbols(int(epsilon / u) + 2), "u": u, constant: v, "epsilon": epsilon, "delta": delta}
-        with mpmath.workdps(65):
-            together = squared(at, variance(statement, at))
-        return Escape(at, delta, *one_release(epsilon, together))
-
-    return escape
+    return Check("privacy", name, build, {**LADDER, "needed": needed}, "violated")
 
 
 def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, str] | None = None) -> Check:

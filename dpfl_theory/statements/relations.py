@@ -20,7 +20,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
 __all__ = [
-    *("Formula", "Proof", "algebra", "becomes", "checked", "equal_sides", "in_the_limit", "limit", "of"),
+    *("Formula", "Proof", "algebra", "becomes", "checked", "equal_sides", "exact", "in_the_limit", "limit", "of"),
     *("prescribes_as", "special_form", "specialises"),
 ]
 
@@ -117,15 +117,22 @@ def _into(general: Statement, statement: Statement, swaps: Mapping[str, Swap]) -
 
 
 def algebra(
-    name: str, part: str = "", expected: str = "holds", **instance: Any
+    name: str, part: str = "", expected: str = "holds", letters: str = "", **instance: Any
 ) -> Callable[[Callable[..., Proof]], Check]:
-    """The algebra check of this name from a proof step, a function of the statement's `Formula` and, if there is one,
-    of the instance's entries."""
+    """The algebra check of this name from a proof step: a function of the statement's `Formula`, and of the instance's
+    entries if there is one. letters: names, separated by spaces, of positive symbols that it is given as well.
+
+    >>> made = algebra("a square", letters="x y")(lambda s, x, y: ((x + y) ** 2, x**2 + 2 * x * y + y**2, "expanded"))
+    >>> from dpfl_theory.statements import get
+    >>> made.make(get("das2022.fact2")).true
+    True
+    """
 
     def made(step: Callable[..., Proof]) -> Check:
         @functools.wraps(step)
         def build(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
-            return _decided(step(of(statement), **instance))
+            own = sp.symbols(letters, positive=True, seq=True) if letters else ()
+            return _decided(step(of(statement), *own, **instance))
 
         return Check("algebra", name, build, instance, expected, part)
 
@@ -144,6 +151,10 @@ def checked(
     ('exact', 'at 1', {'x': '1'})
     """
     return lambda build: Check(method, name, build, instance, expected, part)
+
+
+exact = functools.partial(checked, "exact")
+"""The exact check of a name, from a function of the statement and the instance that gives values or cases."""
 
 
 def _decided(proof: Proof) -> Outcome:

@@ -18,7 +18,6 @@ from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain
 from dpfl_theory.simulation import simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.shulgin2025 import _rates
 from dpfl_theory.statements.shulgin2025 import _runs as experiments
 from dpfl_theory.statements.shulgin2025._instances import TABLE
 
@@ -40,7 +39,7 @@ def decided(id_: str, regime: dict[str, Any], fault: Callable[[Any], Any] | None
         if fault is None:
             built: Experiment = check.build(statement, instance)
             return built
-        found = _rates.build_one(statement, _rates.with_symbol(instance, instance["grid"][-1]))
+        found = experiments.build_one(statement, experiments.with_symbol(instance, instance["grid"][-1]))
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(statement, replace(check, build=build), Settings(device="cpu"))
@@ -73,16 +72,16 @@ def test_runs_fall_no_slower_than_claimed(id_: str, regime: dict[str, Any]) -> N
 
 
 def faulty(regime: dict[str, Any], fault: Callable[[Any, Experiment], Any]) -> dict[str, Any]:
-    found = [_rates.build_one(COROLLARY2, _rates.with_symbol(regime, v)) for v in regime["grid"]]
+    found = [experiments.build_one(COROLLARY2, experiments.with_symbol(regime, v)) for v in regime["grid"]]
     wrong = [replace(run, algorithm=fault(run.algorithm, run)) for run in found]
-    return _rates.fitted(regime, wrong, COROLLARY2)
+    return experiments.fitted(regime, wrong, COROLLARY2)
 
 
 @pytest.mark.exhaustive(keep=1)
 @pytest.mark.parametrize("regime", PRIVATE[:3], ids=[r["symbol"] for r in PRIVATE[:3]])
 def test_the_fit_notices_noise_of_a_wrong_power(regime: dict[str, Any]) -> None:
     """Noise that does not fall with epsilon, is never averaged over the clients, or does not get shorter with d."""
-    last = _rates.build_one(COROLLARY2, _rates.with_symbol(regime, regime["grid"][0])).values
+    last = experiments.build_one(COROLLARY2, experiments.with_symbol(regime, regime["grid"][0])).values
     faults: dict[str, Callable[[Any, Experiment], Any]] = {
         "epsilon": lambda a, run: a.with_values(sigma=last["sigma"]),
         "n": lambda a, run: a.with_values(sigma=a.run.sigma * math.sqrt(run.values["n"])),

@@ -30,22 +30,22 @@ def test_the_bookkeeping_notices_a_lost_factor() -> None:
 
 
 CONNECTED = [
-    ("eq13_eq14", "EQ13"),
-    ("eq13_eq14", "EQ14_REPAIRED"),
-    ("eq15", "EQ15"),
-    ("eq15", "SHARPENED"),
-    ("eq16_to_eq18", "EQ16"),
-    ("eq16_to_eq18", "EQ17"),
-    ("eq16_to_eq18", "EQ18_REPAIRED"),
-    ("eq19", "EQ19"),
-    ("eq19", "EQ19_REPAIRED"),
+    ("eq13_to_eq19", "EQ13"),
+    ("eq13_to_eq19", "EQ14_REPAIRED"),
+    ("eq13_to_eq19", "EQ15"),
+    ("eq13_to_eq19", "EQ15_SHARPENED"),
+    ("eq13_to_eq19", "EQ16"),
+    ("eq13_to_eq19", "EQ17"),
+    ("eq13_to_eq19", "EQ18_REPAIRED"),
+    ("eq13_to_eq19", "EQ19"),
+    ("eq13_to_eq19", "EQ19_REPAIRED"),
     ("eq20_to_eq22", "EQ20_REPAIRED"),
     ("eq20_to_eq22", "EQ21_REPAIRED"),
     ("eq20_to_eq22", "EQ22_REPAIRED"),
     ("theorem3_1", "REPAIRED"),
     ("theorem3_1", "SHARPENED"),
-    ("corollary3_2_1", "REPAIRED"),
-    ("alpha_bound", "REPAIRED"),
+    ("theorem3_2", "COROLLARY_REPAIRED"),
+    ("theorem3_1", "ALPHA_BOUND_REPAIRED"),
 ]
 
 

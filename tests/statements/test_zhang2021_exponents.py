@@ -15,7 +15,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.statements import get, rates
-from dpfl_theory.statements.zhang2021 import corollary3_2_1
+from dpfl_theory.statements.zhang2021 import theorem3_2
 
 STATEMENT = get("zhang2021.corollary3.2.1.repaired")
 
@@ -27,7 +27,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
         if fault is None:
             built: Experiment = check.make(statement, instance)
             return built
-        (found,) = corollary3_2_1.runs_of({**instance, "grid": instance["grid"][-1:]}, STATEMENT)
+        (found,) = theorem3_2.runs_of({**instance, "grid": instance["grid"][-1:]}, STATEMENT)
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(STATEMENT, replace(check, build=build), Settings(device="cpu"))
@@ -35,13 +35,13 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
 
 def fitted(regime: dict[str, Any], fault: Callable[[Any, Experiment, Experiment], Any]) -> dict[str, Any]:
     """The fit of faulty runs, of fewer replicates; fault(algorithm, run, first run of the grid)."""
-    found = corollary3_2_1.runs_of(regime, STATEMENT)
+    found = theorem3_2.runs_of(regime, STATEMENT)
     wrong = [replace(run, algorithm=fault(run.algorithm, run, found[0]), replicates=40) for run in found]
-    return corollary3_2_1.fitted(regime, wrong, STATEMENT)
+    return theorem3_2.fitted(regime, wrong, STATEMENT)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("regime", corollary3_2_1.REGIMES[:1], ids=lambda r: r["symbol"])
+@pytest.mark.parametrize("regime", theorem3_2.REGIMES[:1], ids=lambda r: r["symbol"])
 def test_the_slope_is_the_claimed_one(regime: dict[str, Any]) -> None:
     """Both terms of the bound are attained up to one constant, so that the interval contains the claimed exponent; the
     step's length relative to 1/L, which changes with the symbol, moves it by at most 0.02."""
@@ -73,18 +73,18 @@ FAULTS: dict[str, Callable[[Any, Experiment, Experiment], Any]] = {
 def test_the_fit_notices_noise_of_a_wrong_power(symbol: str) -> None:
     """Noise that does not fall with epsilon, falls only with sqrt(N), or grows with d: intervals from 0.36 in place of
     -1, from -0.24 in place of -1, and from 0.97 in place of 1/2."""
-    (regime,) = (r for r in corollary3_2_1.REGIMES if r["symbol"] == symbol)
+    (regime,) = (r for r in theorem3_2.REGIMES if r["symbol"] == symbol)
     assert fitted(regime, FAULTS[symbol])["refuted"] is True
 
 
 def test_the_fit_notices_noise_that_is_absent() -> None:
-    found = fitted(corollary3_2_1.REGIMES[0], lambda a, run, first: a.with_values(sigma=0.0))
+    found = fitted(theorem3_2.REGIMES[0], lambda a, run, first: a.with_values(sigma=0.0))
     assert found["share_of_the_excess"] < 0.01
 
 
 def test_the_way_is_the_best_one() -> None:
     """No other S gives a smaller bound."""
-    (run, *_) = corollary3_2_1.runs_of(corollary3_2_1.REGIMES[0], STATEMENT)
+    (run, *_) = theorem3_2.runs_of(theorem3_2.REGIMES[0], STATEMENT)
     values = dict(run.values)
     best = sum(rates.terms(STATEMENT, values).values())
     for factor in (0.97, 1.03):

@@ -22,7 +22,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.statements import get
-from dpfl_theory.statements.zhang2021 import _runs, corollary3_2_1
+from dpfl_theory.statements.zhang2021 import _runs, theorem3_2
 from dpfl_theory.statements.zhang2021._instances import PRIVATE, RUNS, SAMPLES, TREES
 from dpfl_theory.statements.zhang2021._round import ScalarRound
 
@@ -40,13 +40,13 @@ def check_of(statement: Statement, name: str, method: str = "monte-carlo") -> Ch
 
 def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
     """For v, delta, epsilon and rounds of any size, at numbers: escape's two sides, times Q, as Q grows."""
-    s = corollary3_2_1.symbols()
+    s = theorem3_2.symbols()
     for v, delta, epsilon, rounds in ((4, "1e-5", 1, 1), (1000, "1e-30", "1/2", 500)):
         at = {s["v"]: v, s["delta"]: sp.Rational(delta), s["epsilon"]: sp.Rational(epsilon), s["rounds"]: rounds}
         sums = []
         for Q in (10**7, 10**8, 10**9):
             with mpmath.workdps(40):
-                allowed, reached = (side.subs({**at, s["Q"]: Q}).evalf(30) for side in corollary3_2_1.escape(s))
+                allowed, reached = (side.subs({**at, s["Q"]: Q}).evalf(30) for side in theorem3_2.escape(s))
             assert reached > sp.Rational(1, 97)
             sums.append(float(allowed))
         assert sums[0] > 9 * sums[1] > 81 * sums[2]
@@ -54,15 +54,15 @@ def test_the_terms_of_9_vanish_faster_than_the_gradient() -> None:
 
 @pytest.mark.slow
 def test_with_q_in_its_third_term_9_is_not_refuted(monkeypatch: pytest.MonkeyPatch) -> None:
-    check = corollary3_2_1.no_constant
+    check = theorem3_2.no_constant
     assert not check.make(get("zhang2021.corollary3.2.1")).true
-    printed = corollary3_2_1.printed_terms
+    printed = theorem3_2.printed_terms
 
     def mended(s: Mapping[str, Any]) -> list[Any]:
         first, second, third, fourth = printed(s)
         return [first, second, s["Q"] * third, fourth]
 
-    monkeypatch.setattr(corollary3_2_1, "printed_terms", mended)
+    monkeypatch.setattr(theorem3_2, "printed_terms", mended)
     assert check.make(get("zhang2021.corollary3.2.1")).true
 
 
@@ -97,9 +97,9 @@ def test_the_counterexample_stays_where_all_losses_are_quadratic() -> None:
         farthest = max(farthest, float(np.abs(x).max()))
     assert farthest < 2
     assert longest <= G
-    s = corollary3_2_1.symbols()
+    s = theorem3_2.symbols()
     at = {s["v"]: 4, s["delta"]: sp.Rational(1, 10**5), s["epsilon"]: 1, s["rounds"]: 1, s["Q"]: Q}
-    reached = float(corollary3_2_1.escape(s)[1].subs(at).evalf(30)) / Q
+    reached = float(theorem3_2.escape(s)[1].subs(at).evalf(30)) / Q
     mean, error = total.mean(), total.std() / math.sqrt(replicates)
     assert 0 < reached <= mean + 5 * error  # false alarm 3e-7 if the mean is the bound
     a = eta_g * (1 - (1 - eta) ** Q)

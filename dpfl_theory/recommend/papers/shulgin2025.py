@@ -116,7 +116,7 @@ class Shulgin2025(Setting):
         return math.sqrt(2 * self.smoothness * self.gap), "sqrt(2 L (f(x_0) - inf f))"
 
     def printed(self) -> Document:
-        from dpfl_theory.statements.shulgin2025.corollary2 import best_beta_0
+        from dpfl_theory.statements.shulgin2025.theorem2 import best_beta_0
 
         corollary, known = get("shulgin2025.corollary2"), self.symbols()
         known.setdefault("beta_0", value(corollary, best_beta_0(symbols_of(corollary)), known))

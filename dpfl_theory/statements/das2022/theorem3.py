@@ -58,11 +58,6 @@ def _no_constant_for_the_iterate(statement: Statement, instance: Mapping[str, An
     return noise.existence(instance, partial(_returned_iterate, statement), argument, "q")
 
 
-def _no_constant_for_the_rounds(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-    escape = noise.many_rounds(statement, _squared, lambda K: {"n": 100, "r": 100, "C": 1, "K": K}, "q")
-    return noise.existence(instance, escape, noise.fails("q"), "q")
-
-
 def _of(r: int) -> Mapping[str, Any]:
     return {"delta": ["1e-5"], "share": ["1"], "symbols": {"n": 100, "r": r, "K": 500, "C": 40}}
 
@@ -95,12 +90,10 @@ THEOREM3: Statement = Statement(
             {**noise.LADDER, "needed": [["5", "1e-6"], *noise.NEEDED]},
             "violated",
         ),
-        Check(
-            "privacy",
-            "no constants, when all rounds are seen",
-            _no_constant_for_the_rounds,
-            {**noise.LADDER, "needed": [["5", "1e-6"], *noise.NEEDED]},
-            "violated",
+        noise.no_constants(
+            *("no constants, when all rounds are seen", _squared),
+            lambda K: {"n": 100, "r": 100, "C": 1, "K": K},
+            *("q", [["5", "1e-6"], *noise.NEEDED]),
         ),
     ),
     smoke=("no constants, when all rounds are seen",),

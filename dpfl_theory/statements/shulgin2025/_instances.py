@@ -67,7 +67,26 @@ _EVEN = {"alpha": 100.0, "beta": 100.0 / 101.0}
 _LEAST_D = {"D": 1.0001, "alpha": 1e6, "beta": 1.0 - 1e-6, "step": 0}
 _BUDGET = {"c": 2.0, "delta": 1e-5}
 
-_THEOREMS = (
+_FAMILIES: dict[str, Instance] = {
+    "isotropic quadratics": {
+        "epsilon": 640, "n": 2, "d": 8, "K": 400, "c": 2.0, "R": 0.4, "delta": 1e-5, "distance": 3.0,
+        "replicates": 384,
+    },
+    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "replicates": 128},
+    "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
+    "slopes that last, no noise": {"K": 99},
+}
+
+
+def _grid(tag: str, term: str, family: str, symbol: str, claimed: str, *grid: float) -> Row:
+    """A claimed exponent of a symbol, which runs over a geometric grid of its values decide."""
+    what = {"family": family, "symbol": symbol, "term": term, "claimed": claimed, "grid": list(grid)}
+    return row(tag, f"exponent of {symbol} on {family}", {**what, **_FAMILIES[family]})
+
+
+_FIRST, _SECOND = ("exponents1", "all three"), ("exponents2", "order t: initialisation, memory and privacy noise")
+TABLE = Instances((
+    # Theorems 1 and 2, and Lemma 3.
     _norm_ec("quiet", "quadratics, R large, all at their limits", _QUADRATICS, 4.0, 200),
     _norm_ec("quiet", "quadratics, zero memories", _QUADRATICS, 0.0, 200),
     _norm_ec("quiet", "quadratics, R small", _QUADRATICS, 0.98, 1000),
@@ -108,10 +127,7 @@ _THEOREMS = (
     _norm_ec("noisy-far", "two clients, f of condition 20000", _STRETCHED, 0.95, 400, 0.002, replicates=256),
     # Noise on the line, where Lemma 3 has the most slack: a factor sqrt(2/pi).
     _norm_ec("noise-alone", "one client on the line", _ONE, 0.5, 3, 1.0),
-)
-"""Theorems 1 and 2, and Lemma 3."""
-
-_STEPS = (
+    # Lemma 2, and the descent.
     # Lemma 2 over the rounds of a run: with beta too large for the radius R, and small enough for it.
     _norm_ec("overshooting", "one client, its residual R/10", _ONE, 0.98, 0, cushion=10.0, **_UPDATES),
     _norm_ec("overshooting", "one client, its residual R/10, alpha = R/100", _ONE, 0.98, 0, cushion=10.0,
@@ -137,10 +153,7 @@ _STEPS = (
     _norm_ec("first near", "one quadratic, no overshoot", _ONE, 0.5, 0, alpha=0.0),
     _norm_ec("first", "very heterogeneous quadratics", _FAR, 0.5, 0),
     _norm_ec("first near", _LABELS, _SORTED, 0.5, 0, distance=0.0),
-)
-"""Lemma 2, and the descent."""
-
-_RATES = (
+    # Corollaries 1 and 2, and (12).
     _accurate("accurate", "quadratics, D = 3 M", _QUADRATICS, 300, 3.0, alpha=2.0, beta=0.5),
     _accurate("accurate", "quadratics, D = M/20", _QUADRATICS, 300, 0.05),
     _accurate("accurate", "very heterogeneous, D = M", _FAR, 500, 1.0),
@@ -200,10 +213,7 @@ _RATES = (
             (0.25, "epsilon = 54.3, K = 200", 1, 1, 200),
         )
     ),
-)
-"""Corollaries 1 and 2, and (12)."""
-
-_CLIP21 = (
+    # Clip21: first rounds, and runs whose residuals stay below tau.
     _clip21("clip21", "quadratics", _QUADRATICS),
     _clip21("clip21", "one client", quadratics(2.0, 0.0, clients=1, dimension=2), 0.9),
     _clip21("clip21", "quadratics, zero memories, short threshold", _QUADRATICS, 0.0, 0.01),
@@ -214,28 +224,9 @@ _CLIP21 = (
     _clip21("inactive", "very heterogeneous quadratics", _FAR, 0.9, 1.0, K=100, inactive=True),
     _clip21("inactive", "one quadratic, first round", _ONE, 1.0, step=0.99, inactive=True),
     _clip21("inactive", _LABELS, _SORTED, 0.8, 1.0, K=50, distance=0.0, inactive=True),
-)
-"""Clip21: first rounds, and runs whose residuals stay below tau."""
-
-_FAMILIES: dict[str, Instance] = {
-    "isotropic quadratics": {
-        "epsilon": 640, "n": 2, "d": 8, "K": 400, "c": 2.0, "R": 0.4, "delta": 1e-5, "distance": 3.0,
-        "replicates": 384,
-    },
-    "slopes that last": {"epsilon": 13.6, "n": 1, "d": 1, "K": 20, "delta": 1e-5, "replicates": 128},
-    "quadratics": {"K": 100, "D": 1.0, "alpha over D": 1.0, "step": 1.0, "distance": 3.0},
-    "slopes that last, no noise": {"K": 99},
-}
-
-
-def _grid(tag: str, term: str, family: str, symbol: str, claimed: str, *grid: float) -> Row:
-    """A claimed exponent of a symbol, which runs over a geometric grid of its values decide."""
-    what = {"family": family, "symbol": symbol, "term": term, "claimed": claimed, "grid": list(grid)}
-    return row(tag, f"exponent of {symbol} on {family}", {**what, **_FAMILIES[family]})
-
-
-_FIRST, _SECOND = ("exponents1", "all three"), ("exponents2", "order t: initialisation, memory and privacy noise")
-_EXPONENTS = (
+    # Exponents of Corollaries 1 and 2. Along every grid t falls, or stays: the order is claimed for small t, where d
+    # is small and the other symbols large. R of the isotropic quadratics is in units of t, so that noise makes up
+    # nearly all of the remaining gradient. D of the quadratics is in units of M.
     _grid(*_FIRST, "quadratics", "K + 1", "-1/2", 101, 401, 1601),
     _grid(*_FIRST, "slopes that last, no noise", "K + 1", "-1/2", 100, 400, 1600),
     _grid(*_SECOND, "isotropic quadratics", "epsilon", "-1/2", 320, 640, 1280),
@@ -246,13 +237,7 @@ _EXPONENTS = (
     _grid(*_SECOND, "slopes that last", "n", "-1/4", 1, 4, 16),
     _grid(*_SECOND, "slopes that last", "d", "1/4", 16, 4, 1),
     _grid(*_SECOND, "slopes that last", "K + 1", "0", 21, 41, 81),
-)
-"""Corollaries 1 and 2. Along every grid t falls, or stays: the order is claimed for small t, where d is small and the
-other symbols large. R of the isotropic quadratics is in units of t, so that noise makes up nearly all of the remaining
-gradient. D of the quadratics is in units of M."""
-
-TABLE = Instances((
-    *_THEOREMS, *_STEPS, *_RATES, *_CLIP21, *_EXPONENTS,
+    # By symbols with other stated values.
     edge(shu.SMOOTH_F, "just not L-smooth", {"stated": {"L": "99/100"}}),
     edge(shu.CLIENTS, "just not L_max-smooth", {"stated": {"L_max": "99/100"}}),
     edge(shu.MEMORIES, "just outside R as the largest residual", {"stated": {"residual_0": "101/100"}}),
@@ -262,16 +247,12 @@ TABLE = Instances((
     edge(shu.ROUNDS, "just outside K >= 0", {"stated": {"K": "+1/50"}}),
     edge(shu.NOISE, "just outside n as the number of clients", {"stated": {"n": "+1/50"}}),
 )).copied("noisy", "noise-alone", replicates=4096)
-"""Runs, and runs just outside a hypothesis by symbols with other stated values."""
-
-JUST_INSIDE = "one round, just inside the hypotheses"
-
 
 def _one_round(tag: str, inside: dict[str, str], **beyond: dict[str, str]) -> tuple[Row, ...]:
     """One round on the line just inside, and changes of it just outside hypotheses (see `_line.one_round`)."""
     changes = {f"just outside {words}": change for words, change in beyond.items()}
     return (
-        row(tag, JUST_INSIDE, inside),
+        row(tag, "one round, just inside the hypotheses", inside),
         *(row(f"{tag}-outside", name, {**inside, **change}) for name, change in changes.items()),
     )
 

@@ -21,23 +21,13 @@ from dpfl_theory.semantics.rational import Quadratics
 
 
 class Round(NamedTuple):
-    """x^k, f'(x^k), the clients' f_i'(x^k) - v_i^k and f_i'(x^k) - v_i^{k+1}, and v^{k+1}."""
+    """x^k, |f'(x^k)|, the clients' f_i'(x^k) - v_i^k, the largest residual after the memories' update, and v^{k+1}."""
 
     x: Fraction
-    gradient: Fraction
-    residuals: tuple[Fraction, ...]
-    left: tuple[Fraction, ...]
+    slope: Fraction
+    residuals: Sequence[Fraction]
+    after: Fraction
     estimate: Fraction
-
-    @property
-    def slope(self) -> Fraction:
-        """|f'(x^k)|."""
-        return abs(self.gradient)
-
-    @property
-    def after(self) -> Fraction:
-        """The largest residual after the update of the memories."""
-        return max(map(abs, self.left))
 
 
 class LineRun(NamedTuple):
@@ -45,11 +35,6 @@ class LineRun(NamedTuple):
 
     symbols: Mapping[str, Fraction]
     rounds: Sequence[Round]
-
-    @property
-    def least(self) -> Fraction:
-        """min_k |f'(x^k)|."""
-        return min(one.slope for one in self.rounds)
 
 
 Numbers = Sequence[Fraction]
@@ -76,7 +61,8 @@ def rounds_of(
         after = run_round(algorithm, world, point, (estimate, v_i))
         estimate, kept = after.state
         before, left = (tuple((g - v).known for g, v in zip(gradients, own)) for own in (v_i, kept))
-        found.append(Round(point.known, average(gradients).known, before, left, estimate.known))
+        slope, longest = abs(average(gradients).known), max(map(abs, left))
+        found.append(Round(point.known, slope, before, longest, estimate.known))
         point, v_i = after.x, kept
     return found
 
@@ -104,11 +90,15 @@ def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
             yield LineRun(symbols, rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"])))
 
 
-def _tail(squared: Fraction) -> Fraction:
-    """An upper bound of P(Z > t) for a standard normal Z and t^2 = ``squared``: exp(-t^2/2)/2, rounded up."""
-    with mpmath.workdps(60):
-        value = mpmath.exp(-mpmath.mpf(squared.numerator) / squared.denominator / 2) / 2
-        return Fraction(int(mpmath.ceil(value * 10**40)) + 1, 10**40)
+UPHILL: dict[str, Any] = {"clients": [[["1"], ["0"]]], "runs": [["1/4", "1", "1/2", "1", ["1"]]], "rounds": 4}
+"""The memory points away from the gradient in all four rounds: x goes from 1/4 to 5/8, and the other two terms of
+Theorem 1's bound are below 1/4."""
+LONG: dict[str, Any] = {
+    "clients": [[["1"], ["0"]], [["3/4", "1", "1/2", "1"], ["3", "-2", "1", "0"]]],
+    "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
+    "rounds": 16,
+}
+"""Runs so long that an algorithm that never moves, or moves away, would break the bound."""
 
 
 def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple[Fraction, Fraction]:
@@ -116,7 +106,8 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
     round k.
 
     The sign of v^{k+1} decides the step, and the memories do not see the noise. Until the noise changes a sign, the run
-    is the one without noise; afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k.
+    is the one without noise; afterwards |f'(x^k)| is at most |f'(x^0)| + L gamma k. A standard normal number exceeds t
+    with probability exp(-t^2/2)/2 at most, which is rounded up.
     """
     most, least, turned = [], [], Fraction(0)
     for k, now in enumerate(run.rounds[: K + 1]):
@@ -124,24 +115,23 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
         share = min(turned, Fraction(1))
         most.append((1 - share) * now.slope + share * max(far, now.slope))
         least.append((1 - share) * now.slope)
-        turned += _tail(now.estimate**2 / moments[k])
+        squared = now.estimate**2 / moments[k]
+        with mpmath.workdps(60):
+            tail = mpmath.exp(-mpmath.mpf(squared.numerator) / squared.denominator / 2) / 2
+            turned += Fraction(int(mpmath.ceil(tail * 10**40)) + 1, 10**40)
     return min(least), min(most)
 
 
-def is_square(number: Fraction) -> bool:
-    """Whether a nonnegative fraction has a rational root.
-
-    >>> is_square(Fraction(9, 4)), is_square(Fraction(2))
-    (True, False)
-    """
-    return all(math.isqrt(x) ** 2 == x for x in (number.numerator, number.denominator))
-
-
 def root(number: Fraction) -> Fraction:
-    """The root of the square of a fraction."""
-    if not is_square(number):
+    """The root of the square of a fraction; ValueError for another number.
+
+    >>> root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    found = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
+    if found**2 != number:
         raise ValueError(f"{number} is not the square of a fraction")
-    return Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
+    return found
 
 
 def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
@@ -190,9 +180,8 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
     beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
     gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
-    symbols = {**dict.fromkeys(("K", "sigma"), Fraction(0)), **dict.fromkeys(("n", "d"), Fraction(1))}
-    symbols |= {"L_max": L, "D": R, "c": gamma, "gap": slope**2 / (2 * L), "least": slope, "E_least": slope}
-    symbols |= {"beta": beta, "beta_0": beta, "gamma": gamma}
+    symbols: dict[str, Any] = {"K": Fraction(0), "sigma": Fraction(0), "n": Fraction(1), "d": Fraction(1), "L_max": L}
+    symbols |= {"D": R, "c": gamma, "gap": slope**2 / (2 * L), "least": slope, "E_least": slope, "gamma": gamma}
+    symbols |= {"beta": beta, "beta_0": beta}
     symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
-    budget = {"delta": sp.exp(-sp.sympify(given["log"]))} if "log" in given else {}
-    return Values({**symbols, **budget}, instance=instance)
+    return Values(symbols | ({"delta": sp.exp(-given["log"])} if "log" in given else {}), instance=instance)

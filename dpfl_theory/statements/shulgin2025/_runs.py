@@ -2,20 +2,27 @@
 
 The memories are a share of the first gradients. A run's symbols are taken from the algorithm and the problem
 (`measured`), so that the hypotheses test the actual run.
+
+Exponents of Corollaries 1 and 2 are fitted over geometric grids on which all terms but the curvature's have one order.
+Let R and alpha be multiples of t = (d log(1/delta)/(n epsilon^2))^(1/4), with the best beta_0. Then the other three
+terms of Corollary 2 are multiples of t; those of Corollary 1 are multiples of 1/sqrt(K + 1) for fixed R, c and D. A
+check compares the far end of its grid with the bound itself, which has no free constant. It fits the slope of ln(min_k
+E||grad f(x^k)||) over ln(symbol) with a confidence interval. Only too little decrease would refute the order: functions
+with the same symbols, whose slope lasts, have exactly the claimed exponents, and others may fall faster.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.core import Experiment, Statement
-from dpfl_theory.statements import experiments
+from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Runs
-from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE
+from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, quadratics
 from dpfl_theory.statements.shulgin2025._line import one_round
 from dpfl_theory.statements.shulgin2025.run_symbols import NORM_EC, longest_gradient
 
@@ -90,10 +97,6 @@ def prescribed(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return _run_of(instance, problem, start, _share(R, first), **own)
 
 
-def _with_budget(found: Experiment, instance: Mapping[str, Any], **more: float) -> Experiment:
-    return replace(found, values={**found.values, "delta": instance["delta"], **more})
-
-
 def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2: as Theorem 2 is run, sigma = c sqrt((K + 1) log(1/delta))/epsilon and beta_0 = beta (K + 1)."""
     quiet = experiment(statement, {**instance, "sigma": 0.0})
@@ -101,32 +104,32 @@ def private(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     sigma = c * math.sqrt((v["K"] + 1) * math.log(1 / instance["delta"])) / epsilon
     chosen = {name: v[name] for name in ("R", "alpha", "beta", "gamma")}
     found = _run_of(instance, quiet.problem, quiet.start, instance["share"], sigma=sigma, **chosen)
-    return _with_budget(found, instance, beta_0=v["beta"] * (v["K"] + 1), c=c, epsilon=epsilon)
+    budget = {"delta": instance["delta"], "beta_0": v["beta"] * (v["K"] + 1), "c": c, "epsilon": epsilon}
+    return replace(found, values={**found.values, **budget})
 
 
 def accurate_private(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2 at R = alpha = t = (d log(1/delta)/(n epsilon^2))^(1/4), or the multiple ``R`` of it, with the beta_0
     that minimises its bound as K grows."""
     problem, start, gap, first = _setting(instance)
-    c, L_max, t, K = instance["c"], problem.constants.L_max, instance["t"], instance["K"]
-    log = math.log(1 / instance["delta"])
+    c, L_max, t, K, delta = instance["c"], problem.constants.L_max, *(instance[name] for name in ("t", "K", "delta"))
+    log = math.log(1 / delta)
     epsilon, beta_0 = math.sqrt(problem.d * log / problem.n) / t**2, math.sqrt(gap * L_max / c) / t
     sigma, beta, R = c * math.sqrt((K + 1) * log) / epsilon, beta_0 / (K + 1), instance.get("R", 1.0) * t
     own = {"R": R, "alpha": R, "beta": beta, "gamma": beta / (2 * L_max), "sigma": sigma}
-    found = _run_of(instance, problem, start, _share(R, first), **own)
-    return _with_budget(found, instance, beta_0=beta_0, c=c, epsilon=epsilon)
+    own |= {"delta": delta, "beta_0": beta_0, "c": c, "epsilon": epsilon}
+    return _run_of(instance, problem, start, _share(R, first), **own)
 
 
 def flat(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Corollary 2 on Huber's function of the first of d coordinates. Its slope t = (d log(1/delta)/(n epsilon^2))^(1/4)
     lasts longer than the run; gap = L = c = 1, R = alpha = t, beta_0 = 1/t."""
-    n, d, K, t = (instance[name] for name in ("n", "d", "K", "t"))
-    log = math.log(1 / instance["delta"])
+    n, d, K, t, delta = (instance[name] for name in ("n", "d", "K", "t", "delta"))
+    log = math.log(1 / delta)
     epsilon, beta = math.sqrt(d * log / n) / t**2, 1 / (t * (K + 1))
     own = {"R": t, "alpha": t, "beta": beta, "gamma": beta / 2, "sigma": math.sqrt((K + 1) * log) / epsilon}
-    return _with_budget(
-        _run_of(instance, *_lasting(n, d, t), 0.0, **own), instance, beta_0=1 / t, c=1.0, epsilon=epsilon
-    )
+    own |= {"delta": delta, "beta_0": 1 / t, "c": 1.0, "epsilon": epsilon}
+    return _run_of(instance, *_lasting(n, d, t), 0.0, **own)
 
 
 def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -185,6 +188,71 @@ def clip21(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     values |= {"tau": run.threshold, "sigma": run.sigma, "R": R, "residual_0": abs(1.0 - run.memory) * first}
     values |= _first_round(problem, start, share, lambda e, r: np.minimum(1.0, tau / np.where(r > 0.0, r, tau)) * e)
     return experiments.experiment(run, problem, start, int(instance["K"]) + 1, values, instance)
+
+
+SEED = 2025
+"""The seed of the fitted runs, which no check uses."""
+
+
+def with_symbol(instance: Mapping[str, Any], value: Any) -> dict[str, Any]:
+    """The instance with its symbol at this value."""
+    symbol = instance["symbol"]
+    return {**instance, "K": value - 1} if symbol == "K + 1" else {**instance, symbol: value}
+
+
+def build_one(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """The run of one point of a grid."""
+    if instance["family"] == "quadratics":
+        # Corollary 1's c is one number for all K where alpha and beta are: in units of R and alpha + R they are not.
+        alpha = instance["alpha over D"] * math.sqrt(instance["K"] + 1)
+        own = {"problem": quadratics(), "sigma": 0.0, "alpha": alpha, "beta": alpha / (alpha + 1.0)}
+        return accurate(statement, {**instance, **own})
+    if instance["family"] == "slopes that last, no noise":
+        return flat_and_quiet(statement, instance)
+    n, d = int(instance["n"]), int(instance["d"])
+    t = (d * math.log(1 / instance["delta"]) / (n * float(instance["epsilon"]) ** 2)) ** 0.25
+    if instance["family"] == "slopes that last":
+        return flat(statement, {**instance, "t": t})
+    return accurate_private(statement, {**instance, "problem": quadratics(1.0, 0.0, clients=n, dimension=d), "t": t})
+
+
+def fit(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """The run of the grid's far end, with notes on the whole grid."""
+    *_, last = grid = [with_symbol(instance, value) for value in instance["grid"]]
+    notes = rates.Fit(lambda: fitted(instance, [build_one(statement, one) for one in grid], statement))
+    return replace(build_one(statement, last), notes=notes)
+
+
+def _least(run: Experiment) -> Any:
+    """||grad f(x^k)|| in the round with the least mean, shape (replicates,): with noise a third of the replicates
+    choose the round, and the others are returned."""
+    from dpfl_theory.simulation import simulate
+
+    replicates = run.replicates if run.random else 2
+    kept: dict[str, Any] = {"start": run.start, "series": True, "device": "cpu"}
+    done = simulate(run.algorithm, run.problem, run.rounds, replicates, SEED, ["gradient-norm"], **kept)
+    values = done["gradient-norm"].every_round[: run.rounds]
+    if not run.random:
+        return values.min(axis=0)
+    choosing = replicates // 3
+    return values[int(values[:, :choosing].mean(axis=1).argmin()), choosing:]
+
+
+def without_noise(run: Experiment) -> Experiment:
+    """The same steps, and messages that the server receives without noise."""
+    known: Any = run.algorithm
+    return replace(run, algorithm=known.with_values(sigma=0.0), random=False)
+
+
+def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
+    """Notes on one grid: all terms but the curvature's, and where noise contributes, what vanishes with it."""
+    quiet = without_noise if instance["family"] == "isotropic quadratics" else None
+
+    def share(terms: Mapping[str, float], bound: float) -> float:
+        left_out = 0.0 if instance["term"] == "all three" else terms["curvature"]
+        return math.fsum((*terms.values(), -left_out)) / bound
+
+    return rates.fitted(statement, instance, found, _least, share, quiet)
 
 
 NORMALISE = Runs(TABLE, experiment, edges=False)

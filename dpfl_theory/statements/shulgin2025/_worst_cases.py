@@ -45,8 +45,7 @@ class Objective:
         from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
         kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[str(instance["class"])]
-        self.problem = PEP() if problem is None else problem
-        self.L, self._bounded = smoothness, bounded
+        self.problem, self.L, self._bounded = PEP() if problem is None else problem, smoothness, bounded
         self.function = self.problem.declare_function(kind, L=smoothness)
         self.world = FunctionClass(self.problem, [self.function])
 
@@ -56,6 +55,12 @@ class Objective:
         if self._bounded:
             self.problem.add_constraint(gradient**2 / (2 * self.L) <= value)
         return gradient, value
+
+    def residual(self, after: Vector, kept: Vector, values: Mapping[str, Any], **more: Any) -> WorstCase:
+        """The squared length of the gradient at the next point less the memory that is kept."""
+        square = self.world.square(self.world.gradient(0, after) - kept)
+        what = "the next residual, squared"
+        return WorstCase(self.problem, {"residual^2": square, **values}, what, squared=True, **more)
 
 
 def _point() -> Any:
@@ -93,14 +98,10 @@ def descent(
     f.problem.add_constraint(slope**2 * L**2 * s**2 <= g**2)
     f.problem.add_constraint((g - v.known) ** 2 <= error**2 * L**2 * s**2)
     values = {"L": L, "gamma": GAMMA, "slope": slope * L * GAMMA, "error": error * L * GAMMA}
-    return WorstCase(
-        f.problem,
-        {**values, "gap": before, "gap_after": after},
-        "the descent step, with the gain by the gradient on the left",
-        left=("gap_after",),
-        shift=(slope if shift is None else shift(slope, error)) * L * s**2,
-        unit=s**2 / GAMMA**2,
-    )
+    values |= {"gap": before, "gap_after": after}
+    gain = (slope if shift is None else shift(slope, error)) * L * s**2
+    what = "the descent step, with the gain by the gradient on the left"
+    return WorstCase(f.problem, values, what, left=("gap_after",), shift=gain, unit=s**2 / GAMMA**2)
 
 
 def descent_by_angle(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -131,14 +132,8 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         after = x - Vector(_point())
     f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
     values = {"R": 1, "residual_0": r, "alpha": a, "beta": b, "L_max": L}
-    values |= {"gamma": number({"step": "1", **instance}, "step") * most / L}
-    return _residual(f, after, kept, values, unit=world.square(e) / r**2)
-
-
-def _residual(f: Objective, after: Vector, kept: Vector, values: Mapping[str, Any], **more: Any) -> WorstCase:
-    """The squared length of the gradient at the next point less the memory that is kept."""
-    square = f.world.square(f.world.gradient(0, after) - kept)
-    return WorstCase(f.problem, {"residual^2": square, **values}, "the next residual, squared", squared=True, **more)
+    values["gamma"] = number({"step": "1", **instance}, "step") * most / L
+    return f.residual(after, kept, values, unit=world.square(e) / r**2)
 
 
 def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -165,7 +160,7 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     kept = Clip21(tau=tau).updated(WorldOperations(world), world.gradient(0, x), memory)
     f.problem.add_constraint(L**2 * world.square(s) <= moved**2 * world.square(e))
     values = {"R": 1, "residual_0": 1, "tau": tau, "L_max": L, "gamma": GAMMA, "estimate": moved / (GAMMA * L)}
-    return _residual(f, x - s, kept, values, unit=world.square(e))
+    return f.residual(x - s, kept, values, unit=world.square(e))
 
 
 def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -184,25 +179,20 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     gamma = number(instance, "gamma L") / L
     world = FunctionClass(problem, [f.function for f in clients])
     x = Vector(problem.set_initial_point())
-    g = tuple(world.gradient(i, x) for i in range(n))
+    g, floor = tuple(world.gradient(i, x) for i in range(n)), Expression(is_leaf=False, decomposition_dict={})
     world.set_length(world.zero, 0)  # the residuals
     after = run_round(Clip21(gamma=gamma, tau=0, sigma=0), world, x, (average(g), g))
-    _, memories = after.state
     value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
-    values = {"residual^2": world.square(world.gradient(0, after.x) - memories[0]), "R": 0, "residual_0": 0}
+    values = {"residual^2": world.square(world.gradient(0, after.x) - after.state[1][0]), "R": 0, "residual_0": 0}
     lowest = [f.gradient_and_value((x - average(g) / L).known)[1] for f in clients]
-    floor = Expression(is_leaf=False, decomposition_dict={})
     problem.add_constraint(floor <= sum(lowest[1:], lowest[0]) / n)
     values |= {"gap": value, "gamma": gamma, "L": L, "L_max": max(smoothness)}
-    values |= {"tau^2": (gamma * max(smoothness)) ** 2 * 2 * L * value}
+    values["tau^2"] = (gamma * max(smoothness)) ** 2 * 2 * L * value
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
 Tie = Callable[[Any, Any, Any], Any]
 """(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
-
-_SPREAD = 1 / 128
-"""The relative amount by which a squared step may be shorter than the first one."""
 
 
 def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
@@ -211,7 +201,7 @@ def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
 
 
 def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
-    """The function, its value at x^0, and the sum of the squared steps."""
+    """The function, its value at x^0, and the sum of the squared steps, which are up to 1/128 below the first one."""
     f = Objective(instance, number(instance, "L"))
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
     for text in instance["estimates"]:
@@ -222,7 +212,7 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
             first, before = square, value
         else:
             f.problem.add_constraint(square <= first)
-            f.problem.add_constraint((1 - _SPREAD) * first <= square)
+            f.problem.add_constraint((1 - 1 / 128) * first <= square)
         f.problem.add_constraint(slope**2 * f.L**2 * square <= g**2)
         length = number({"v": text}, "v") * f.L
         estimate = Vector(length * s)
@@ -236,17 +226,19 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
 
 
 def _case(
-    instance: Mapping[str, Any], slope: float, ran: tuple[Objective, Any, Any], label: str, **more: Any
+    instance: Mapping[str, Any], slope: float, error: float, tie: Tie, of: Callable[[float, Any], dict[str, Any]]
 ) -> WorstCase:
     """The symbols in a unit in which gamma is `GAMMA`, with the mean of the squared steps for gamma^2. alpha and beta
-    are such that the step is allowed for R > L gamma. more: symbols with other values, and fields of the case."""
-    f, before, total = ran
-    count, own = len(instance["estimates"]), more.pop("symbols", {})
+    are such that the step is allowed for R > L gamma. of: fields of the case, and symbols with other values, from L
+    and the sum of the squared steps."""
+    f, before, total = _run(instance, slope, error, tie)
+    count, more = len(instance["estimates"]), {"label": ", the gradients on the left", **of(f.L, total)}
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * f.L * GAMMA)
     values = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": f.L, "L_max": f.L, "R": R}
     values |= {"D": sp.sympify(R) * root, "alpha": 100 * R, "beta": (100 * R + R) * Fraction(999, 1000)}
-    values |= {"least": slope * f.L * GAMMA, "gap": before, **own}
-    return WorstCase(f.problem, values, f"{count} rounds{label}", unit=total / (count * GAMMA**2), **more)
+    values |= {"least": slope * f.L * GAMMA, "gap": before, **more.pop("symbols", {})}
+    what = f"{count} rounds{more.pop('label')}"
+    return WorstCase(f.problem, values, what, unit=total / (count * GAMMA**2), **more)
 
 
 def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -256,9 +248,8 @@ def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) 
     ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
     """
     slope, error = _numbers(instance, "gradient", "error")
-    f, _before, total = ran = _run(instance, slope, error, tie)
-    shift = slope * f.L * total / len(instance["estimates"]) / GAMMA
-    return _case(instance, slope, ran, ", the gradients on the left", left=(), shift=shift)
+    mean = slope / len(instance["estimates"]) / GAMMA
+    return _case(instance, slope, error, tie, lambda L, total: {"left": (), "shift": mean * L * total})
 
 
 def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
@@ -266,23 +257,20 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
     added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
     allowed."""
     slope, error = _numbers(instance, "gradient", "error")
-    f, _before, total = ran = _run(instance, slope, error, tie)
     a = max(1, math.ceil(1 / error))
-    R = (a + 1) * Fraction(error * f.L * GAMMA)
-    more = {"solved": "gap", "shift": 0.5 * f.L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
-    return _case(instance, slope, ran, ", the gradients on the left", **more)
+
+    def of(L: float, total: Any) -> dict[str, Any]:
+        R = (a + 1) * Fraction(error * L * GAMMA)
+        return {"solved": "gap", "shift": 0.5 * L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
+
+    return _case(instance, slope, error, tie, of)
 
 
 def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
     """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
-    solved for f(x^0) - f_inf; longer gradients need a larger gap.
-
-    instance: as for `rounds`, without ``gradient``.
-    """
-    error = number(instance, "error")
-    slope = 1 + 2 * error
-    ran, label = _run(instance, slope, error, tie), " of long gradients, L gamma^2/2 for each on the left"
-    return _case(instance, slope, ran, label, solved="gap")
+    solved for f(x^0) - f_inf; longer gradients need a larger gap. instance: as for `rounds`, without ``gradient``."""
+    error, label = number(instance, "error"), " of long gradients, L gamma^2/2 for each on the left"
+    return _case(instance, 1 + 2 * error, error, tie, lambda L, total: {"solved": "gap", "label": label})
 
 
 RADIUS = 2.0
@@ -344,15 +332,27 @@ def clipping(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> 
     return WorstCase(problem, values, what, direction=instance["half"], unit=g**2 / RADIUS**2, squared=True)
 
 
+def axes(names: str, *rows: str) -> list[dict[str, str]]:
+    """Instances from rows of numbers, with these names between commas.
+
+    >>> axes("L,tau", "1 1/2", "4 2")
+    [{'L': '1', 'tau': '1/2'}, {'L': '4', 'tau': '2'}]
+    """
+    return [dict(zip(names.split(","), row.split(), strict=True)) for row in rows]
+
+
 def grid_of(build: Any, axes: Iterable[Mapping[str, Any]], expected: str = "holds", prefix: str = "") -> list[Check]:
     """A worst-case check of each instance, for convex and for other functions, named by its numbers."""
-    return [
-        Check("worst-case", f"{prefix}{kind}, {_words(axis)}", build, {"class": kind, **axis}, expected)
-        for axis in axes
-        for kind in ("convex", "non-convex")
-    ]
+    made = []
+    for axis in axes:
+        texts = {k: f"({', '.join(v)})" if isinstance(v, list) else v for k, v in axis.items() if (k, v) != ("L", "1")}
+        words = ", ".join(f"{k} = {text}" for k, text in texts.items())
+        for kind in ("convex", "non-convex"):
+            instance = {"class": kind, **axis}
+            made.append(Check("worst-case", f"{prefix}{kind}, {words}", build, instance, expected))
+    return made
 
 
-def _words(axis: Mapping[str, Any]) -> str:
-    texts = {k: f"({', '.join(v)})" if isinstance(v, list) else v for k, v in axis.items() if (k, v) != ("L", "1")}
-    return ", ".join(f"{k} = {text}" for k, text in texts.items())
+def rounds_of(estimates: str, L: str = "1", build: Any = rounds, **lengths: str) -> list[Check]:
+    """The checks of many rounds with estimates of these lengths."""
+    return grid_of(build, [{"L": L, **lengths, "estimates": estimates.split()}])

@@ -9,15 +9,13 @@ from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
-from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
 from dpfl_theory.statements.shulgin2025._line import root, rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
-from dpfl_theory.statements.shulgin2025.corollary1 import COROLLARY1
+from dpfl_theory.statements.shulgin2025.theorem1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
 
 
@@ -25,24 +23,10 @@ def _root(s: Symbols) -> Any:
     return sp.sqrt(s.K + 1)
 
 
-def _twelve(s: Symbols) -> Sides:
-    terms = {"gradient descent": sp.sqrt(2 * s.L * s.gap) / _root(s), "memory": 2 * s.D / _root(s)}
-    return Sides({"gradient": s.least}, terms)
-
-
 def _prescription(s: Symbols) -> Mapping[str, Any]:
-    return {"R": s.D / _root(s), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))}
-
-
-def _repaired_prescription(s: Symbols) -> Mapping[str, Any]:
     M = s.L_max * sp.sqrt(2 * s.gap / s.L)
     weight = (M + M**2 / s.D) / _root(s)
     return {"R": (s.D + M) / _root(s), "alpha": weight, "beta": weight, "gamma": M / (s.L_max * _root(s))}
-
-
-def _weights(s: Any) -> tuple[Any, ...]:
-    chosen = _repaired_prescription(s)
-    return sp.Eq(s.alpha, chosen["alpha"]), sp.Eq(s.beta, chosen["beta"]), s.R <= chosen["R"]
 
 
 @algebra("Corollary 1 at its best step")
@@ -85,26 +69,18 @@ def _any_accuracy(s: Formula) -> Proof:
     )
 
 
-@algebra("the least D of the restored form")
-def _least_accuracy(s: Formula) -> Proof:
-    """Where Corollary 1 allows the step of (12), 2D exceeds twice the first term: L_max sqrt(2 gap/L) = (L_max/L)
-    sqrt(2 L gap)."""
-    first = sides_of(s.statement).rhs["gradient descent"] * _root(s)
-    return s.L_max * s.prescribed["gamma"] * _root(s), s.L_max / s.L * first, "the least D and the first term"
-
-
 @algebra(
     "residuals after the update",
     "It decides that residuals after the memories' update stay at most rho; the other checks decide the descent.",
+    letters="r",
 )
-def _kept(s: Formula) -> Proof:
+def _kept(s: Formula, r: Any) -> Proof:
     """With alpha = beta a step reduces a residual r to g(r) = r^2/(alpha + r), which grows with r. Where gamma L_max =
     m, rho = D/sqrt(K + 1) and alpha = m + m^2/rho: g(rho + m) = rho. So residuals of at most rho + m are reduced to at
     most rho, and the step then adds at most m."""
     chosen = s.prescribed
     rho, m = s.D / _root(s), chosen["gamma"] * s.L_max
-    r, a = sp.Symbol("r", positive=True), s.alpha
-    left = r - a * r / (a + r)
+    left, a = r - s.alpha * r / (s.alpha + r), s.alpha
     return [
         (chosen["beta"], chosen["alpha"], "beta and alpha"),
         (chosen["R"], rho + m, "the prescribed R and rho + m"),
@@ -114,14 +90,7 @@ def _kept(s: Formula) -> Proof:
     ]
 
 
-@algebra("descent inequalities added up")
-def _twelve_again(s: Formula) -> Proof:
-    """The descent inequalities added up, with rho in place of R and gamma = sqrt(2 gap/(L (K + 1)))."""
-    gamma, root = s.prescribed["gamma"], _root(s)
-    bound = s.gap / (gamma * root**2) + 2 * s.D / root + s.L * gamma / 2
-    return bound, s.rhs, "the mean of the descent inequalities and (12)"
-
-
+@exact("a memory that leads away from the optimum", K=3, D="5")
 def _uphill(_: Statement, instance: Mapping[str, Any]) -> Values:
     """One client, f = x^2/2, x^0 = 1: its memory is short of the gradient by R = (D + M)/sqrt(K + 1), M = 1, and leads
     away from the optimum as long as D exceeds sqrt(K + 1) times the gradient."""
@@ -135,18 +104,13 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Values:
     return Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)
 
 
-_TWELVE = ({"L": "1", "error": "33/32", "estimates": ["3", "13/4", "3", "11/4", "3", "13/4", "3", "7/2", "3", "3"]},)
+def _longest(estimates: str, L: str = "1", **error: str) -> list[Check]:
+    return worst.rounds_of(estimates, L, worst.smallest_gradient, **error)
+
+
+_TWELVE = _longest("3 13/4 3 11/4 3 13/4 3 7/2 3 3", error="33/32")
 """R >= L gamma, where Corollary 1 allows the step: ten rounds, as fewer could not distinguish arbitrary steps from
 these."""
-
-_NEARER = (
-    {"L": "1", "error": "1/16", "estimates": ["9/8", "19/16"]},
-    {"L": "1", "error": "1/4", "estimates": ["3/2", "3/2", "11/8"]},
-    {"L": "4", "error": "1/8", "estimates": ["5/4", "11/8", "5/4"]},
-)
-"""More accurate than Corollary 1 allows: estimates within less than gamma L of the gradients."""
-
-
 _CHOICE = Hypothesis(
     lambda s: sp.Eq(s.gamma, sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))),
     r"$\gamma = \sqrt{2 (f(x^0) - f_\text{inf})/(L (K + 1))}$",
@@ -166,12 +130,14 @@ EQ12: Statement = Statement(
             r"$\gamma \sqrt{K + 1} \le D \beta/((\alpha + D) L_\text{max})$, as Corollary 1 has it",
         ),
     ),
-    sides=_twelve,
-    prescription=_prescription,
+    sides=lambda s: Sides(
+        {"gradient": s.least}, {"gradient descent": sp.sqrt(2 * s.L * s.gap) / _root(s), "memory": 2 * s.D / _root(s)}
+    ),
+    prescription=lambda s: {"R": s.D / _root(s), "gamma": sp.sqrt(2 * s.gap / (s.L * (s.K + 1)))},
     checks=battery(
         _twelve_from_corollary,
-        ROUND("twelve", near=JUST_INSIDE, beyond="twelve-outside twelve-limit"),
-        worst.grid_of(worst.smallest_gradient, _TWELVE),
+        ROUND("twelve", near="twelve", beyond="twelve-outside twelve-limit"),
+        _TWELVE,
         NORMALISE.by(accurate)("large"),
     ),
     uses=("shulgin2025.corollary1",),
@@ -183,8 +149,8 @@ ANY_D: Statement = replace(
     hypotheses=_ANY_D,
     checks=battery(
         _any_accuracy,
-        ROUND("twelve", near=JUST_INSIDE, beyond="twelve-outside"),
-        worst.grid_of(worst.smallest_gradient, _TWELVE),
+        ROUND("twelve", near="twelve", beyond="twelve-outside"),
+        _TWELVE,
         NORMALISE.by(accurate)("small", violated="less"),
     ),
     expected="violated",
@@ -199,17 +165,37 @@ REPAIRED: Statement = replace(
         *(shu.SMOOTH, shu.FIRST, shu.ROUNDS, shu.QUIET),
         _CHOICE,
         Hypothesis(
-            _weights, r"$\alpha = \beta = (M + M^2/D)/\sqrt{K + 1}$ and $R \le (D + M)/\sqrt{K + 1}$", rounding=1e-9
+            lambda s: (
+                *(sp.Eq(s[name], _prescription(s)[name]) for name in ("alpha", "beta")),
+                s.R <= _prescription(s)["R"],
+            ),
+            r"$\alpha = \beta = (M + M^2/D)/\sqrt{K + 1}$ and $R \le (D + M)/\sqrt{K + 1}$",
+            rounding=1e-9,
         ),
     ),
-    prescription=_repaired_prescription,
+    prescription=_prescription,
     checks=battery(
         _kept,
-        _twelve_again,
-        _least_accuracy,
-        Check("exact", "a memory that leads away from the optimum", _uphill, {"K": 3, "D": "5"}),
-        ROUND("weighted", near=JUST_INSIDE, beyond="weighted-outside"),
-        worst.grid_of(worst.smallest_gradient, _NEARER),
+        # With rho in place of R and gamma = sqrt(2 gap/(L (K + 1))).
+        algebra("descent inequalities added up")(
+            lambda s: (
+                s.gap / (s.prescribed["gamma"] * (s.K + 1)) + 2 * s.D / _root(s) + s.L * s.prescribed["gamma"] / 2,
+                *(s.rhs, "the mean of the descent inequalities and (12)"),
+            )
+        ),
+        # Where Corollary 1 allows the step of (12), 2D exceeds twice the first term.
+        algebra("the least D of the restored form")(
+            lambda s: (
+                *(s.L_max * s.prescribed["gamma"] * _root(s), s.L_max / s.L * s.terms["gradient descent"] * _root(s)),
+                "the least D and the first term",
+            )
+        ),
+        _uphill,
+        ROUND("weighted", near="weighted", beyond="weighted-outside"),
+        # More accurate than Corollary 1 allows: estimates within less than gamma L of the gradients.
+        _longest("9/8 19/16", error="1/16"),
+        _longest("3/2 3/2 11/8", error="1/4"),
+        _longest("5/4 11/8 5/4", "4", error="1/8"),
         NORMALISE.by(prescribed)("small less nearly closer"),
     ),
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent"),

@@ -1,20 +1,26 @@
-"""shulgin2025 Theorem 1: alpha-NormEC without noise."""
+"""shulgin2025 Theorem 1 and Corollary 1: alpha-NormEC without noise, and its rate."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Case, Check, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery
+from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.relations import Formula, Proof, algebra
+from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, special_form
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._instances import JUST_INSIDE
-from dpfl_theory.statements.shulgin2025._line import largest_residual, runs_on_the_line
-from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
-from dpfl_theory.statements.shulgin2025.lemma2 import after_update
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, largest_residual, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, fit
+from dpfl_theory.statements.shulgin2025.appendix_d import after_update
+
+AWAY = "memories that lead away from the optimum"
+
+# Theorem 1.
 
 
 def _sides(s: Symbols) -> Sides:
@@ -24,47 +30,35 @@ def _sides(s: Symbols) -> Sides:
     )
 
 
-def _sharpened_sides(s: Symbols) -> Sides:
-    gained = s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
-    return Sides({"gradient": s.least}, {"bound": sp.sqrt(shu.largest_residual(s) ** 2 + gained**2)})
+def _gained(s: Any) -> Any:
+    return s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
 
 
-@algebra("descent inequalities added up")
-def _telescoped(s: Formula) -> Proof:
-    """K + 1 descent inequalities f_{k+1} <= f_k - gamma g_k + 2 gamma R + L gamma^2/2, added up and divided."""
-    count, step = s.K + 1, s.gamma
-    added = (s.gap + count * (2 * step * s.R + s.L * step**2 / 2)) / (step * count)
-    return added, s.rhs, "the mean of the descent inequalities and the restored bound"
-
-
-@algebra("descent inequalities added up")
-def _angles_added_up(s: Formula) -> Proof:
+@algebra("descent inequalities added up", letters="u")
+def _angles_added_up(s: Formula, u: Any) -> Proof:
     """If min_k g_k > A, K + 1 descents f_{k+1} <= f_k - gamma sqrt(g_k^2 - A^2) + L gamma^2/2 give sqrt(min g_k^2 -
-    A^2) <= gap/(gamma (K + 1)) + L gamma/2. Otherwise min_k g_k <= A, which the bound exceeds."""
-    u = sp.Symbol("u", positive=True)  # sqrt(min g^2 - A^2)
-    count, step = s.K + 1, s.gamma
-    (found,) = sp.solve(s.gap - count * (step * u - s.L * step**2 / 2), u)
+    A^2) = u <= gap/(gamma (K + 1)) + L gamma/2. Otherwise the bound exceeds min_k g_k <= A."""
+    (found,) = sp.solve(s.gap - (s.K + 1) * (s.gamma * u - s.L * s.gamma**2 / 2), u)
     own = sp.sqrt(shu.largest_residual(s) ** 2 + found**2)
     return own, s.rhs, "the added descents, solved, and the sharpened bound"
 
 
-@algebra("below the restored bound")
-def _below_printed(s: Formula) -> Proof:
+@algebra("below the restored bound", letters="A")
+def _below_printed(s: Formula, A: Any) -> Proof:
     """With A <= R and B the two other terms, (2R + B)^2 - (A^2 + B^2) = (2R - A)(2R + A) + 4 R B > 0. A <= R: g(R) = R
     - m, and the overshoot is below R by `after_update`."""
-    A, B = sp.Symbol("A", positive=True), s.gap / (s.gamma * (s.K + 1)) + s.L * s.gamma / 2
     sharpened = (s.rhs**2).subs(shu.largest_residual(s), A)
-    slack = (2 * s.R - A) * (2 * s.R + A) + 4 * s.R * B
+    slack = (2 * s.R - A) * (2 * s.R + A) + 4 * s.R * _gained(s)
     return sum(_sides(s).rhs.values()) ** 2 - sharpened, slack, "the squared bounds' difference"
 
 
 _residuals = algebra(
     "residuals after the update",
-    part="It decides that residuals after the memories' update stay at most R; the other checks decide the descent.",
+    "It decides that residuals after the memories' update stay at most R; the other checks decide the descent.",
 )(after_update)
 
 
-def _runs_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """min_k |f'(x^k)| after every round."""
     return [
         Values({**run.symbols, "K": K, "least": min(r.slope for r in run.rounds[: K + 1])}, {**run.symbols, "K": K})
@@ -73,70 +67,38 @@ def _runs_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Values]
     ]
 
 
-def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
-    """The residuals after every update against R: the proof needs this instead of Lemma 2."""
-    return [
-        Case({**run.symbols, "round": K + 1, "client": "the farthest"}, found.after, run.symbols["R"])
-        for run in runs_on_the_line(instance)
-        for K, found in enumerate(run.rounds)
-    ]
-
-
-def _leavings_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
-    """The residuals after the updates against A."""
-    for run in runs_on_the_line(instance):
-        most = largest_residual(run.symbols["R"], run.symbols["alpha"], run.symbols["beta"])
-        for K, one in enumerate(run.rounds):
-            yield Case({**run.symbols, "K": K, "residual": "after the update"}, one.after, most)
-
-
 LINE: dict[str, Any] = {
     "clients": [[["1"], ["0"]], [["1/2", "1", "1/4"], ["10", "-7", "1"]], [["4", "1"], ["-1", "3"]]],
     "runs": [
-        ["10", "0", "3/4", "1", ["1"]],
-        ["9/4", "10", "10", "1", ["1"]],
-        ["-6", "1", "1", "1", ["-1", "1/2"]],
-        ["8", "1/4", "1", "1", ["1", "3/16", "-1/8"]],
-        ["3", "3", "3", "1/2", ["1", "-1"]],
+        *(["10", "0", "3/4", "1", ["1"]], ["9/4", "10", "10", "1", ["1"]], ["-6", "1", "1", "1", ["-1", "1/2"]]),
+        *(["8", "1/4", "1", "1", ["1", "3/16", "-1/8"]], ["3", "3", "3", "1/2", ["1", "-1"]]),
     ],
     "rounds": 6,
 }
 """As `runs_on_the_line` has them; too short for the restored bound, which is above |f'(x^0)| in all. A residual of 3/16
 attains the largest overshoot for alpha = 1/16, beta = 1; from x^0 = 9/4 the only client's first bound is nearest to its
 gradient."""
-
-UPHILL: dict[str, Any] = {"clients": [[["1"], ["0"]]], "runs": [["1/4", "1", "1/2", "1", ["1"]]], "rounds": 4}
-"""The memory points away from the gradient in all four rounds: x goes from 1/4 to 5/8, and the other two terms of the
-bound are below 1/4."""
-
-LONG: dict[str, Any] = {
-    "clients": [[["1"], ["0"]], [["3/4", "1", "1/2", "1"], ["3", "-2", "1", "0"]]],
-    "runs": [["10", "0", "3/4", "1", ["1"]], ["-11", "0", "3/4", "1", ["-1"]], ["15", "0", "9/10", "1", ["1", "-1/2"]]],
-    "rounds": 16,
-}
-"""Runs so long that an algorithm that never moves, or moves away, would break the bound."""
-
 _NEAREST = {**LINE, "runs": [*LINE["runs"], ["1", "10", "10", "1", ["1"]]]}
 """With one client and alpha = beta = 100: the first gradient is 0.9999 of its bound."""
 
-_ROUNDS = (
-    {"L": "1", "gradient": "5", "error": "9/8", "estimates": ["4", "5", "6", "5", "4", "5"]},
-    {"L": "4", "gradient": "5", "error": "17/16", "estimates": ["5", "6", "5", "4", "5", "6"]},
-    {"L": "1", "gradient": "4", "error": "65/64", "estimates": ["4", "5", "4", "7/2", "4", "9/2", "4", "7/2"]},
-)
-"""R >= L gamma, as the limit of gamma implies, and gradients so long that arbitrary steps would break the bound."""
 
-_ANGLES = (
-    {"L": "1", "gradient": "1", "error": "1/64", "estimates": ["1"]},
-    {"L": "1", "gradient": "1", "error": "1/64", "estimates": ["1", "1"]},
-    {"L": "1", "gradient": "2", "error": "1/8", "estimates": ["2", "31/16", "33/16"]},
-    {"L": "1", "gradient": "5/4", "error": "3/4", "estimates": ["1", "1", "1"]},
-    {"L": "4", "gradient": "5/2", "error": "3/2", "estimates": ["2", "3", "2", "3"]},
-)
-"""``error`` is A, which may be below L gamma: it is R/9 for alpha = beta = 8R. Estimates of sqrt(gradient^2 -
-A^2) can form the largest angle."""
+def _after_updates(most: str, at: Callable[[int], dict[str, Any]], bound: Callable[..., Fraction]) -> Check:
+    """The residuals after every update against the bound of R, alpha and beta that the proof needs instead of
+    Lemma 2; most: that bound's name, at: what names a round."""
 
-_ON_THE_LINE = "residuals after the update of runs on the line"
+    @exact(
+        "residuals after the update of runs on the line",
+        f"It decides the proof's condition on the memories, that each update leaves residuals of at most {most}; the "
+        "bound itself is decided by the other checks.",
+        **LINE,
+    )
+    def check(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
+        for run in runs_on_the_line(instance):
+            limit = bound(*(run.symbols[name] for name in ("R", "alpha", "beta")))
+            yield from (Case({**run.symbols, **at(k)}, one.after, limit) for k, one in enumerate(run.rounds))
+
+    return check
+
 
 THEOREM1: Statement = Statement(
     id="shulgin2025.theorem1",
@@ -147,20 +109,22 @@ THEOREM1: Statement = Statement(
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
     sides=_sides,
     checks=battery(
-        _telescoped,
-        _residuals,
-        Check(
-            "exact",
-            _ON_THE_LINE,
-            _residuals_on_the_line,
-            LINE,
-            part="It decides the proof's condition on the memories, that each update leaves residuals of at most R; "
-            "the bound itself is decided by the other checks.",
+        # K + 1 descent inequalities f_{k+1} <= f_k - gamma g_k + 2 gamma R + L gamma^2/2, added up and divided.
+        algebra("descent inequalities added up")(
+            lambda s: (
+                s.gap / (s.gamma * (s.K + 1)) + (2 * s.gamma * s.R + s.L * s.gamma**2 / 2) / s.gamma,
+                *(s.rhs, "the mean of the descent inequalities and the restored bound"),
+            )
         ),
-        Check("exact", "long runs on the line", _runs_on_the_line, LONG),
-        Check("exact", "memories that lead away from the optimum", _runs_on_the_line, UPHILL),
-        ROUND("theorem1", near=JUST_INSIDE),
-        worst.grid_of(worst.rounds, _ROUNDS),
+        _residuals,
+        _after_updates("R", lambda k: {"round": k + 1, "client": "the farthest"}, lambda R, alpha, beta: R),
+        exact("long runs on the line", **LONG)(_on_the_line),
+        exact(AWAY, **UPHILL)(_on_the_line),
+        ROUND("theorem1", near="theorem1"),
+        # R >= L gamma, as the limit of gamma implies; gradients so long that arbitrary steps would break the bound.
+        worst.rounds_of("4 5 6 5 4 5", gradient="5", error="9/8"),
+        worst.rounds_of("5 6 5 4 5 6", "4", gradient="5", error="17/16"),
+        worst.rounds_of("4 5 4 7/2 4 9/2 4 7/2", gradient="4", error="65/64"),
         NORMALISE("quiet"),
     ),
     smoke=("one quadratic, first round only", "breast cancer sorted by label"),
@@ -171,25 +135,123 @@ SHARPENED: Statement = replace(
     THEOREM1,
     id="shulgin2025.theorem1.sharpened",
     source=Source(shu.PAPER, "Theorem 1, Section 4"),
-    sides=_sharpened_sides,
+    sides=lambda s: Sides({"gradient": s.least}, {"bound": sp.sqrt(shu.largest_residual(s) ** 2 + _gained(s) ** 2)}),
     checks=battery(
         _angles_added_up,
         _below_printed,
         _residuals,
-        Check("exact", "whole runs on the line", _runs_on_the_line, _NEAREST),
-        Check(
-            "exact",
-            _ON_THE_LINE,
-            _leavings_on_the_line,
-            LINE,
-            part="It decides the proof's condition on the memories, that each update leaves residuals of at most A; "
-            "the bound itself is decided by the other checks.",
-        ),
-        ROUND("theorem1", near=JUST_INSIDE),
-        worst.grid_of(worst.by_angles, _ANGLES),
+        exact("whole runs on the line", **_NEAREST)(_on_the_line),
+        _after_updates("A", lambda k: {"K": k, "residual": "after the update"}, largest_residual),
+        ROUND("theorem1", near="theorem1"),
+        # ``error`` is A, which may be below L gamma: it is R/9 for alpha = beta = 8R. Estimates of sqrt(gradient^2 -
+        # A^2) can form the largest angle.
+        worst.rounds_of("1", build=worst.by_angles, gradient="1", error="1/64"),
+        worst.rounds_of("1 1", build=worst.by_angles, gradient="1", error="1/64"),
+        worst.rounds_of("2 31/16 33/16", build=worst.by_angles, gradient="2", error="1/8"),
+        worst.rounds_of("1 1 1", build=worst.by_angles, gradient="5/4", error="3/4"),
+        worst.rounds_of("2 3 2 3", "4", build=worst.by_angles, gradient="5/2", error="3/2"),
         NORMALISE("quiet sharp"),
     ),
     uses=("shulgin2025.lemma2.repaired", "shulgin2025.descent.sharpened"),
 )
 
-STATEMENTS = (THEOREM1, SHARPENED)
+# Corollary 1.
+
+
+def _rate(s: Symbols) -> Sides:
+    terms = {"initialisation": s.gap / s.c, "memory": 2 * s.D, "curvature": s.L * s.c / 2}
+    return Sides({"gradient": s.least}, {name: term / sp.sqrt(s.K + 1) for name, term in terms.items()})
+
+
+def _flat(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """One client with Huber's function, L = gap = D = alpha = beta = 1, c = 1/2, zero memories: it keeps its slope t =
+    1/sqrt(K + 1) over the whole distance gamma (K + 1), so that min_k |f'(x^k)| = t, compared with a bound of 17/4
+    t."""
+    for m in map(Fraction, instance["roots"]):  # of K + 1
+        t, way, x = 1 / m, m / 2, m + 1 / (2 * m)  # f(x) = t x - t^2/2 = 1
+        if x - way < t:
+            raise ValueError(f"the run ends at {x - way}, below {t}, from where on the slope is no longer t")
+        symbols = dict.fromkeys(("gap", "D", "alpha", "beta", "L", "L_max"), Fraction(1))
+        symbols |= {"K": m**2 - 1, "R": t, "c": Fraction(1, 2), "gamma": 1 / (2 * m)}
+        yield Values({**symbols, "least": t}, symbols)
+
+
+def attained(
+    share: Fraction, least: str, runs: Callable[..., Iterator[Values]], statement: Statement, instance: Any
+) -> Iterator[Case]:
+    """A share of the bound against the least gradients of runs."""
+    for i in runs(statement, instance):
+        bound = share * evaluate_side(statement, "rhs", i.symbol_values)
+        yield Case(i.evidence_instance, bound, i.symbol_values[least])
+
+
+# alpha = 1, beta = 1/4, K = 3: gamma = 1/12 is the limit, D beta/((alpha + D) L_max sqrt(K + 1)) at D = 2.
+@exact(AWAY, **{**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]})
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The last round of runs on the line whose memories lead away from the optimum: D = sqrt(K + 1), as R = 1."""
+    for run in runs_on_the_line(instance):
+        times = root(Fraction(len(run.rounds)))
+        symbols = {**run.symbols, "K": Fraction(len(run.rounds) - 1), "D": times, "c": run.symbols["gamma"] * times}
+        yield Values({**symbols, "least": min(r.slope for r in run.rounds)}, symbols)
+
+
+_ROOTS: dict[str, Any] = {"roots": [1, 2, 10, 99]}
+
+COROLLARY1: Statement = Statement(
+    id="shulgin2025.corollary1",
+    kind="corollary",
+    source=Source(shu.PAPER, "Corollary 1, Section 4", provenance="restored"),
+    symbols=(
+        *shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
+        Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c"),
+    ),
+    expectations=(shu.LEAST,),
+    hypotheses=(
+        *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
+        Hypothesis(
+            lambda s: (sp.Eq(s.c, s.gamma * sp.sqrt(s.K + 1)), s.c <= shu.step_limit(s, s.D)),
+            r"$\gamma \sqrt{K + 1} = c \le D \beta/((\alpha + D) L_\text{max})$",
+        ),
+    ),
+    sides=_rate,
+    checks=battery(
+        special_form(
+            *("Theorem 1 with R and gamma", THEOREM1, "with R = D/sqrt(K + 1), gamma = c/sqrt(K + 1)"),
+            R=lambda s: s.D / sp.sqrt(s.K + 1),
+            gamma=lambda s: s.c / sp.sqrt(s.K + 1),
+        ),
+        # Theorem 1's limit less Corollary 1's, over beta/L_max, with t = sqrt(K + 1) >= 1.
+        algebra(
+            "Theorem 1 allows the step",
+            "It decides that Theorem 1 allows this step, so that its bound is available; the two sides are that "
+            "bound's.",
+            letters="alpha D t",
+        )(
+            lambda _, a, D, t: (
+                D / t / (a + D / t) - D / ((a + D) * t),
+                D**2 * (t - 1) / (t * (a + D) * (a * t + D)),
+                "Theorem 1's limit of the step less this one",
+            )
+        ),
+        # With c and D fixed, the bound's logarithm changes with that of K + 1 by -1/2, exactly.
+        algebra("the exponent of K + 1")(
+            lambda s: ((s.K + 1) * sp.diff(s.rhs, s.K), -s.rhs / 2, "the exponent of K + 1")
+        ),
+        exact("the slope stays 1/sqrt(K + 1)", **_ROOTS)(_flat),
+        exact(
+            "the order is attained where the slope stays 1/sqrt(K + 1)",
+            "It decides that the order is attained: the runs' least gradient is at least 4/17 of the right side.",
+            **_ROOTS,
+        )(partial(attained, Fraction(4, 17), "least", _flat)),
+        _uphill,
+        ROUND("corollary1", near="corollary1", beyond="corollary1-outside"),
+        # As Theorem 1's; R > L gamma, since D > L_max gamma sqrt(K + 1).
+        worst.rounds_of("5 6 5 4 5 6", gradient="5", error="33/32"),
+        worst.rounds_of("6 5 6 7 6 5 6 7", gradient="6", error="5/4"),
+        NORMALISE.by(accurate)("accurate"),
+        NORMALISE.by(fit)("exponents1"),
+    ),
+    uses=("shulgin2025.theorem1",),
+)
+
+STATEMENTS = (THEOREM1, SHARPENED, COROLLARY1)

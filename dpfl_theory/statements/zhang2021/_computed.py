@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.zhang2021._instances import ROUNDS
-from dpfl_theory.statements.zhang2021.eq16_to_eq18 import EQ17
-from dpfl_theory.statements.zhang2021.eq19 import EQ19, noise_alone
+from dpfl_theory.statements.zhang2021.eq13_to_eq19 import EQ17, EQ19, noise_alone
 
 
 def one_update_for_each() -> float:
@@ -58,13 +57,12 @@ def known_cohorts() -> float:
     z = rate * math.sqrt(4 * T * math.log(1e5)) / 1.5
     chances = [(math.sqrt(k) / z, float(stats.binom.pmf(k, T, rate))) for k in range(1, T + 1)]
 
+    def one(mu: float, epsilon: float) -> float:
+        near, far = (stats.norm.cdf(sign * mu / 2 - epsilon / mu) for sign in (1, -1))
+        return float(near - math.exp(epsilon) * far)
+
     def delta(epsilon: float) -> float:
-        return math.fsum(
-            w
-            * float(stats.norm.cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * stats.norm.cdf(-mu / 2 - epsilon / mu))
-            for mu, w in chances
-            if w > 1e-18
-        )
+        return math.fsum(w * one(mu, epsilon) for mu, w in chances if w > 1e-18)
 
     low, high = 0.0, 20.0
     for _ in range(40):

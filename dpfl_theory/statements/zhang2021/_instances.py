@@ -15,8 +15,6 @@ from dpfl_theory.statements.instances import Instance, Instances, Row, edge, pro
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021._symbols import StepLimits, steps
 
-__all__ = ["PRIVATE", "ROUNDS", "RUNS", "SAMPLES", "TREES", "quadratics"]
-
 
 def quadratics(q: str, m: str, Q: int, P: int, **more: Any) -> Instance:
     """Clients q_i (x - m_i)^2/2, P of which take part in a round of Q local steps.

@@ -27,11 +27,6 @@ from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
-__all__ = [
-    *("PHASES", "Phases", "ScalarRound", "at_limit", "local_steps", "performance", "round_checks", "rounds"),
-    *("step_checks", "worst_round"),
-]
-
 F = Fraction
 KINDS = ("clipped", "first", "second", "known", "common", "local", "sum")
 _SQUARED = ("clipped", "common", "local", "first", "second")
@@ -47,15 +42,7 @@ class Phases:
     """
 
     def __init__(
-        self,
-        world: World,
-        x: Vector,
-        eta: Any,
-        Q: int,
-        known: Sequence[Any],
-        *,
-        noisy: bool,
-        thresholds: Sequence[Any] | None = None,
+        self, world: World, x: Vector, eta: Any, Q: int, known: Sequence[Any], *, noisy: bool, thresholds: Any = None
     ) -> None:
         self.world, self.x, self.eta, self.Q, self.noisy = world, x, eta, Q, noisy
         self.known, self.thresholds = known, thresholds
@@ -72,20 +59,12 @@ class Phases:
 
     def _observed(self, i: int) -> dict[str, Any]:
         """The messages of client i's phase, and their squares."""
-        world, alpha = self.world, self.alpha
-        path = self.path(i)
+        world, alpha, known, path = self.world, self.alpha, self.known[i], self.path(i)
         moved = path[-1] - self.x
         clipped = moved if self.thresholds is None else world.bounded(moved, self.thresholds[i])
         total = self.Q * average([world.gradient(i, y) for y in path[:-1]])
-        sent = {
-            "clipped": clipped,
-            "first": clipped - self.known[i] * moved,
-            "second": (self.known[i] - alpha) * moved,
-            "known": self.known[i] * moved,
-            "common": alpha * moved,
-            "local": -self.eta * alpha * total,
-            "sum": total,
-        }
+        sent = {"clipped": clipped, "first": clipped - known * moved, "second": (known - alpha) * moved}
+        sent |= {"known": known * moved, "common": alpha * moved, "local": -self.eta * alpha * total, "sum": total}
         sent = {kind: world.substitute_known(v) for kind, v in sent.items()}
         return {k: v.known for k, v in sent.items()} | {f"{k}, squared": world.square(v) for k, v in sent.items()}
 
@@ -126,18 +105,11 @@ class Phases:
         """The symbols of the proof (`_symbols.SYMBOLS`) in a round with this cohort."""
         world, Q, everyone = self.world, self.Q, range(self.world.clients)
         cohorts = {kind: self.cohort(kind, P, sampling) for kind in _SQUARED}
-
-        def along(kind: str) -> Any:
-            return world.product(self.slope, self.mean(kind))
-
+        clipped, known, common = (world.product(self.slope, self.mean(kind)) for kind in ("clipped", "known", "common"))
         return {
-            "eta_l": self.eta,
-            "alpha": self.alpha,
-            "square": world.square(self.slope),
+            **{"eta_l": self.eta, "alpha": self.alpha, "square": world.square(self.slope)},
             "cohort_product": cohorts["clipped"]["product"],
-            "first_bias": along("clipped") - along("known"),
-            "second_bias": along("known") - along("common"),
-            "common_product": along("common"),
+            **{"first_bias": clipped - known, "second_bias": known - common, "common_product": common},
             "local_square": world.square(self.mean("local")),
             "local_squares": sum(world.square(self.message("local", i)) for i in everyone),
             "far_square": world.square(Q * self.slope + self.mean("sum")) / Q,
@@ -171,15 +143,9 @@ class ScalarRound:
         algorithm = TwoSidedFedAvg(eta_l=self.eta, Q=self.Q)
         ends = [local_path(algorithm, self.world, Vector(self.x), i)[-1].known for i in range(self.N)]
         # Without clipping no message depends on the errors' paths, and none is enumerated.
-        self.phases = Phases(
-            self.world,
-            Vector(self.x),
-            self.eta,
-            self.Q,
-            [F(1) if self.c is None else self.c / max(self.c, abs(end - self.x)) for end in ends],
-            noisy=bool(self.s),
-            thresholds=None if self.c is None else [self.c] * self.N,
-        )
+        known = [F(1) if self.c is None else self.c / max(self.c, abs(end - self.x)) for end in ends]
+        given: dict[str, Any] = {"noisy": bool(self.s), "thresholds": None if self.c is None else [self.c] * self.N}
+        self.phases = Phases(self.world, Vector(self.x), self.eta, self.Q, known, **given)
 
     @property
     def sigma_g(self) -> Fraction:
@@ -209,9 +175,8 @@ class ScalarRound:
         algorithm = DPTwoSidedFedAvg(eta_l=self.eta, eta_g=self.eta_g, Q=self.Q, c=self.c, sigma=0)
 
         def run() -> dict[str, Fraction]:
-            after = run_round(
-                *(algorithm, world, Vector(self.x)), size=self.P, errors=bool(self.s), sampling=self.sampling
-            )
+            how: dict[str, Any] = {"size": self.P, "errors": bool(self.s), "sampling": self.sampling}
+            after = run_round(algorithm, world, Vector(self.x), **how)
             x = world.resolved(after.x).known
             ends[x] = ends.get(x, F(0)) + world.weight
             for path in filter(None, after.paths):
@@ -226,16 +191,12 @@ class ScalarRound:
         relative to f(x_t)."""
         found = self.phases.symbols(self.P, sampling or self.sampling)
         curvature, noise = sum(self.world.curvatures, F(0)) / self.N, self.sigma**2 / self.P
+        descent = curvature * self.eta_g**2 * (found["cohort_clipped"] + noise) / 2
         return {
             **found,
             **{name: F(getattr(self, name)) for name in ("N", "P", "Q", "L", "eta_g", "sigma_g")},
-            "d": F(1),
-            "sigma_l": self.s,
-            "noise_variance": self.sigma**2,
-            "f_now": F(0),
-            "E_next": self.eta_g * found["cohort_product"]
-            + curvature * self.eta_g**2 * (found["cohort_clipped"] + noise) / 2,
-            "drift_mean": self.phases.drifts,
+            **{"d": F(1), "sigma_l": self.s, "noise_variance": self.sigma**2, "f_now": F(0)},
+            **{"E_next": self.eta_g * found["cohort_product"] + descent, "drift_mean": self.phases.drifts},
         }
 
 
@@ -292,11 +253,9 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     turn = itertools.cycle(float(Fraction(v)) for v in instance["factors"]) if "factors" in instance else None
     ways = list(itertools.product((1.0, -1.0), repeat=Q if noisy else 0))
     world = FunctionClass(problem, functions, sizes=noises)
-    phases = Phases(
-        *(world, world.zero, eta, Q, [float(Fraction(v)) for v in instance.get("known", ["1"] * N)]),
-        noisy=noisy,
-        thresholds=None if turn is None else [{way: next(turn) for way in ways} for _ in range(N)],
-    )
+    known = [float(Fraction(v)) for v in instance.get("known", ["1"] * N)]
+    thresholds = None if turn is None else [{way: next(turn) for way in ways} for _ in range(N)]
+    phases = Phases(world, world.zero, eta, Q, known, noisy=noisy, thresholds=thresholds)
     values = phases.symbols(P, str(instance["sampling"]))
     values |= {"N": float(N), "P": float(P), "Q": float(Q), "L": 1.0, "sigma_l^2": variance}
     direction = instance.get("direction", "<=")
@@ -399,17 +358,9 @@ def worst_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     first = [world.gradient(i, x) for i in range(2)]
     mean, apart = average(first).known, world.square((first[0] - first[1]) / 2)
     now = excess(x)
-    ones = ["L", "d", "T", "alpha", "gamma_1", "gamma_2"]
     zeros = "sigma_l noise_variance G E_deviation E_square_deviation first_bias second_bias first_spread second_spread"
-    values = {
-        **dict.fromkeys(ones, 1.0),
-        **dict.fromkeys(zeros.split(), 0.0),
-        "N": 2.0,
-        "P": float(P),
-        "Q": float(Q),
-        "eta_l": eta,
-        "eta_g": eta_g,
-    }
+    values = {**dict.fromkeys(("L", "d", "T", "alpha", "gamma_1", "gamma_2"), 1.0), **dict.fromkeys(zeros.split(), 0.0)}
+    values |= {"N": 2.0, "P": float(P), "Q": float(Q), "eta_l": eta, "eta_g": eta_g}
     if statement.kind == "step":
         values |= {"square": mean**2, "sigma_g^2": apart, "f_now": now, "E_next": following}
         return WorstCase(problem, values, f"{statement.id}, from f*, L = 1")

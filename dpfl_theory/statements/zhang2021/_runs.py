@@ -33,11 +33,6 @@ from dpfl_theory.statements.zhang2021._symbols import StepLimits
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = [
-    *("EXACT", "LOCAL", "MIDDLE", "RECORDS", "SAMPLED", "TREE", "at_rest", "long_run", "one_round", "run_values"),
-    *("runs", "simulated", "symbols_of", "tree"),
-]
-
 F = Fraction
 
 
@@ -92,10 +87,9 @@ def _shown(values: Mapping[str, Fraction], names: str, **at: Any) -> Values:
 
 def tree(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """T rounds, for every sampling of the instance."""
+    names = "N P Q T L eta_l eta_g sigma_l sigma_g"
     return [
-        _shown(
-            run_values({**instance, "sampling": sampling}), "N P Q T L eta_l eta_g sigma_l sigma_g", sampling=sampling
-        )
+        _shown(run_values({**instance, "sampling": sampling}), names, sampling=sampling)
         for sampling in instance.get("samplings", ["without", "anew"])
     ]
 
@@ -181,11 +175,8 @@ def symbols_of(
     wander = float(spread_local.mean()) / N  # the mean square by which the noise moves the mean of the sums
     return {
         **{"N": float(N), "P": float(P), "Q": float(Q), "d": float(d), "L": float(problem.constants.L_max)},
-        "eta_l": eta,
-        "sigma_l": deviation * math.sqrt(d),
+        **{"eta_l": eta, "sigma_l": deviation * math.sqrt(d), "square": float(slope @ slope), "alpha": alpha},
         "sigma_g": float(np.linalg.norm(gradients - slope, axis=1).max()),
-        "square": float(slope @ slope),
-        "alpha": alpha,
         "f_now": problem.value(x) - problem.constants.f_star,
         "local_square": float(everyone @ everyone) + (eta * alpha) ** 2 * wander,
         "local_squares": float(((eta * alpha) ** 2 * ((sums**2).sum(axis=1) + spread_local)).sum()),
@@ -195,9 +186,8 @@ def symbols_of(
         "common_product": float(-slope @ everyone),
         "far_square": Q * float(((slope + sums.mean(axis=0) / Q) ** 2).sum()) + wander / Q,
         "drift_square": Q * float(((slope - sums.mean(axis=0) / Q) ** 2).sum()) + wander / Q,
-        "first_bias": 0.0,
+        **{"first_bias": 0.0, "first_spread": 0.0},
         "second_bias": float(slope @ (-eta * (known - alpha)[:, None] * sums).mean(axis=0)),
-        "first_spread": 0.0,
         "second_spread": square(known - alpha, spread_common),
     }
 
@@ -336,7 +326,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         from dpfl_theory.problems.heterogeneity.deviation import sigma_global
 
         problem = problem_of(instance, {"huber-axes": _axes})
-        constants, P, Q, T = problem.constants, int(instance["P"]), int(instance["Q"]), int(instance["T"])
+        constants, (P, Q, T) = problem.constants, (int(instance[name]) for name in "PQT")
         L = constants.L_max
         eta = float(F(instance["eta Q L"])) / (Q * L)
         unit = {"P": float(P), "Q": float(Q), "L": L, "eta_l": eta}
@@ -353,17 +343,14 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         # With full gradients two runs of one client are the same.
         scheme = "with-replacement" if instance.get("sampling") == "anew" else "fixed"
         cohort = {"scheme": "full"} if problem.n == P and scheme == "fixed" else {"scheme": scheme, "size": P}
-        values = {
-            **unit,
-            "L": L * float(instance.get("smoothness", 1.0)),
-            "eta_g": eta_g,
-            **{"N": float(problem.n), "T": float(T), "d": float(problem.d), "G": constants.G_max, "sigma_l": 0.0},
-            "sigma_g": float(instance["sigma_g"]) if "sigma_g" in instance else sigma_global(problem).high,
-            "noise_variance": (eta * sigma) ** 2,
+        values = {**unit, "L": L * float(instance.get("smoothness", 1.0)), "eta_g": eta_g, "sigma_l": 0.0}
+        values |= {"N": float(problem.n), "T": float(T), "d": float(problem.d), "noise_variance": (eta * sigma) ** 2}
+        values["sigma_g"] = float(instance["sigma_g"]) if "sigma_g" in instance else sigma_global(problem).high
+        # Where nothing is clipped, G multiplies zeros whose range would widen the limits.
+        values |= {
             "gap": problem.value(start) - constants.f_star,
+            "G": constants.G_max if Q * constants.G_max > C else 0,
         }
-        if Q * constants.G_max <= C:
-            values["G"] = 0.0  # nothing is clipped, and G multiplies zeros whose range would widen the limits
         given = {"cohort": cohort, "noise": "average", "replicates": instance.get("replicates", 2048)}
         return experiment(run, problem, start, T, values, given)
 

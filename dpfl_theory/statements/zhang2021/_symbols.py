@@ -15,12 +15,6 @@ from typing import Any
 from dpfl_theory.core import Expected, Hypothesis, Source, Statement, Symbol
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = [
-    *("COHORT", "LEAST_ROUNDS", "LOCAL_STEP", "LONG", "MOST", "PAPER", "RANGE", "SMOOTH", "SMOOTH_BY_CONSTRUCTION"),
-    *("SYMBOLS", "UNCLIPPED", "StepLimits", "expected", "hypotheses", "printed_limits", "proof_step"),
-    *("repaired_limits", "sharpened_limits", "source", "steps", "symbols"),
-]
-
 PAPER = "zhang2021"
 
 

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbols, battery
+from dpfl_theory.core import Hypothesis, Sides, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment
 from dpfl_theory.statements.instances import Instances, Runs, edge, row
-from dpfl_theory.statements.relations import Formula, Proof, algebra
+from dpfl_theory.statements.relations import Formula, Proof, algebra, exact
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-
-
-def _sides(s: Symbols) -> Sides:
-    """No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is."""
-    return Sides(lhs={"least squared distance": ((s.k - 4) * s.c / 3) ** 2}, rhs={"reached": s.E_distance})
 
 
 def stationary_point(ratio: Any, c: Any) -> Any:
@@ -34,13 +30,11 @@ def _points(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any, 
     """(values, clients, all stationary points) over the instance's grid."""
     from dpfl_theory.problems.scalar import claim_2_1
 
-    for k in map(Fraction, instance["k"]):
-        for c in map(Fraction, instance["c"]):
-            clients = claim_2_1(k, c)
-            for step in map(Fraction, instance["eta_l"]):
-                for Q in instance["Q"]:
-                    at = {"k": k, "c": c, "eta_l": step, "Q": Q}
-                    yield at, clients, clients.stationary("model", step=step, steps=Q, threshold=c)
+    axes = (map(Fraction, instance[name]) for name in ("k", "c", "eta_l"))
+    for k, c, step, Q in itertools.product(*axes, instance["Q"]):
+        clients = claim_2_1(k, c)
+        at = {"k": k, "c": c, "eta_l": step, "Q": Q}
+        yield at, clients, clients.stationary("model", step=step, steps=Q, threshold=c)
 
 
 def missed(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -78,18 +72,16 @@ _point = partial(
 )
 
 
-@_point("root of (5)")
-def _formula(_: Formula) -> Proof:
+@_point("root of (5)", letters="x lambda c")
+def _formula(_: Formula, x: Any, lam: Any, c: Any) -> Proof:
     """With the first two clients unclipped and the third clipped, the fixed-point equation (5) has the printed root."""
-    x, lam, c = sp.symbols("x lambda c", positive=True)
     root = sp.solve(sp.Eq((2 * (lam * x - (1 - lam) * c / 2) + c) / 3, x), x)
     return root[0], stationary_point(lam, c), "the root of (5) against the printed stationary point"
 
 
-@_point("third client clipped")
-def _third_is_clipped(_: Formula) -> Proof:
+@_point("third client clipped", letters="lambda k")
+def _third_is_clipped(_: Formula, lam: Any, k: Any) -> Proof:
     """The third client is clipped at that root if and only if k >= (3 + lambda)/(3 - 2 lambda), which is at most 4."""
-    lam, k = sp.symbols("lambda k", positive=True)
     sent = lam * stationary_point(lam, 1) + (1 - lam) * k  # of c
     least = (3 + lam) / (3 - 2 * lam)
     return [
@@ -98,10 +90,9 @@ def _third_is_clipped(_: Formula) -> Proof:
     ]
 
 
-@_point("other clients unclipped")
-def _first_are_not(_: Formula) -> Proof:
+@_point("other clients unclipped", letters="lambda")
+def _first_are_not(_: Formula, lam: Any) -> Proof:
     """The other two send lambda x - (1 - lambda) c/2 in (-c, c): its distances to both ends are positive multiples."""
-    lam = sp.Symbol("lambda", positive=True)
     sent = lam * stationary_point(lam, 1) - (1 - lam) / 2  # of c
     return [
         (sent + 1, (3 + lam) / (2 * (3 - 2 * lam)), "their message less -c"),
@@ -143,24 +134,20 @@ def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment
 
 
 FAR = Hypothesis(lambda s: s.k > 4)
-_GRID = {"k": ["9/2", "5", "10", "100"], "c": ["1/10", "1", "10"], "Q": [1, 2, 5, 20]}
+_GRID: dict[str, Any] = {"k": ["9/2", "5", "10", "100"], "c": ["1/10", "1", "10"], "Q": [1, 2, 5, 20]}
 _SHORT = {**_GRID, "eta_l": ["1/100", "1/10", "1/2", "9/10"]}
 _RUN = {"c": "1", "start": "4/3", "rounds": 200}
-TABLE = Instances(
-    (
-        row("points", "all stationary points, lambda in (0, 1)", _SHORT),
-        row("points", "all stationary points, eta_l >= 1", {**_GRID, "eta_l": ["1", "3/2", "2", "5/2"]}),
-        row("points", "just inside k > 4", {**_SHORT, "k": ["401/100"]}),
-        edge(FAR, "just outside k > 4", {**_SHORT, "k": ["399/100", "4"]}),
-        row("run", "k = 5, started at the optimum", {**_RUN, "k": "5", "eta_l": "1/100", "Q": 1}),
-        row("run", "k = 9/2, many local steps", {**_RUN, "k": "9/2", "eta_l": "1/10", "Q": 20}),
-        row("run", "k = 5, stochastic gradients", {**_RUN, "k": "5", "eta_l": "1/10", "Q": 5, "deviation": 1.0}),
-    )
-)
-_FORMULA = (
-    "The printed stationary point is compared with the computed one, which is the only one; the checks of all "
-    "stationary points decide that it misses the optimum."
-)
+# fmt: off
+TABLE = Instances((
+    row("points", "all stationary points, lambda in (0, 1)", _SHORT),
+    row("points", "all stationary points, eta_l >= 1", {**_GRID, "eta_l": ["1", "3/2", "2", "5/2"]}),
+    row("points", "just inside k > 4", {**_SHORT, "k": ["401/100"]}),
+    edge(FAR, "just outside k > 4", {**_SHORT, "k": ["399/100", "4"]}),
+    row("run", "k = 5, started at the optimum", {**_RUN, "k": "5", "eta_l": "1/100", "Q": 1}),
+    row("run", "k = 9/2, many local steps", {**_RUN, "k": "9/2", "eta_l": "1/10", "Q": 20}),
+    row("run", "k = 5, stochastic gradients", {**_RUN, "k": "5", "eta_l": "1/10", "Q": 5, "deviation": 1.0}),
+))
+# fmt: on
 
 CLAIM: Statement = Statement(
     id="zhang2021.claim2.1",
@@ -169,14 +156,20 @@ CLAIM: Statement = Statement(
     symbols=zhang.symbols("k c"),
     expectations=zhang.expected("E_distance"),
     hypotheses=(FAR,),
-    sides=_sides,
+    # No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is.
+    sides=lambda s: Sides({"least squared distance": ((s.k - 4) * s.c / 3) ** 2}, {"reached": s.E_distance}),
     checks=battery(
         _formula,
         _third_is_clipped,
         _first_are_not,
         _bounded,
         Runs(TABLE, missed, "exact")("points"),
-        Check("exact", "printed formula", formula_cases, _SHORT, part=_FORMULA),
+        exact(
+            "printed formula",
+            "The printed stationary point is compared with the computed one, which is the only one; the checks of all "
+            "stationary points decide that it misses the optimum.",
+            **_SHORT,
+        )(formula_cases),
         Runs(TABLE, _experiment, edges=False)("run"),
     ),
     smoke=("printed formula", "k = 5, started at the optimum"),

@@ -32,7 +32,7 @@ from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment, problem_of
 from dpfl_theory.statements.instances import Instance, problem
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of
+from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 if TYPE_CHECKING:
@@ -92,9 +92,7 @@ def _prescribed(statement: Statement, clients: ScalarQuadratics, c: Fraction) ->
     """The statement's step, in rational arithmetic."""
     h = clients.curvatures
     at = {"c": c, "L": max(h), "mu": sum(h, Fraction(0)) / len(h), "G_star": max(_slopes(clients))}
-    step = evaluate(prescription_of(statement)["eta_l"], at, statement.id)
-    assert isinstance(step, Fraction)
-    return step
+    return Fraction(evaluate(prescription_of(statement)["eta_l"], at, statement.id))
 
 
 def _reach(s: Mapping[str, Any]) -> tuple[Any, Any]:
@@ -120,7 +118,7 @@ def _long_enough(problem: Any, v: Mapping[str, float]) -> str | None:
 
 @algebra(
     "the optimum is stationary",
-    part="It decides that the optimum is stationary; the other checks decide that a run ends there.",
+    "It decides that the optimum is stationary; the other checks decide that a run ends there.",
 )
 def _stationary(_: Formula) -> Proof:
     """Three clients: unclipped updates with Q = 1 sum to -eta_l (grad f_1 + grad f_2 + grad f_3), 0 at x*."""
@@ -129,13 +127,12 @@ def _stationary(_: Formula) -> Proof:
     return eta * sum(p * (p * x - q) for p, q in zip(a, b)), 0, "the sum of the three updates at x*"
 
 
-@algebra("gradient descent within R")
-def _within(s: Formula) -> Proof:
+@algebra("gradient descent within R", letters="h eta")
+def _within(s: Formula, h: Any, eta: Any) -> Proof:
     """The prescribed step makes R = max(2 G*/mu, 3 c L/mu), and eta_l L <= 1: c/eta_l = G* + L R >= 3 c L^2/mu."""
     R = _reach(s)[0].subs(s.eta_l, s.prescribed["eta_l"])
     due = sp.Max(2 * s.G_star, 3 * s.c * s.L) / s.mu
     # Gradient descent within R: every eigenvalue h of f's Hessian in [mu, L] has |1 - eta h| <= 1 - eta mu.
-    h, eta = sp.symbols("h eta", positive=True)
     near = of(s.statement, G_star=0, c=2 * eta * s.L * s.D, eta_l=eta, T=2)  # D = R/2, and one round is left
     decrease = near.rhs / s.D**2 - (1 - eta * h) ** 2
     return [
@@ -146,16 +143,16 @@ def _within(s: Formula) -> Proof:
 
 @algebra(
     "every round leads nearer beyond R",
-    part="It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is decided by "
+    "It decides that every round from beyond R leads nearer by eta_l m/2 or more; the rate within R is decided by "
     "another check.",
+    letters="R r p q t",
 )
-def _outside(s: Formula) -> Proof:
+def _outside(s: Formula, R: Any, r: Any, p: Any, q: Any, t: Any) -> Proof:
     """With G* = p mu R/2, c = q mu R/(3L), mu = t L and p, q, t in [0, 1], as the prescribed step makes them, R m - c
     (G* + L R), which is (eta_l R m - c^2) C/c, is at least 0; so eta_l ||e|| m is at least (eta_l C)^2 from R on.
 
     Also C mu r/(G* + L r) - G* grows with r, and is m at R.
     """
-    R, r, p, q, t = sp.symbols("R r p q t", positive=True)
     mu, L = t * s.L, s.L
     G, c = p * mu * R / 2, q * mu * R / (3 * L)
     C = G + L * R
@@ -177,57 +174,50 @@ def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 
     problem, c = problem_of(instance), float(instance["c"])
-    constants = problem.constants
-    assert constants.w_star is not None
+    constants, w_star = problem.constants, problem.constants.w_star
+    assert w_star is not None
     hessian = np.stack([problem.gradient(e) - problem.gradient(np.zeros(problem.d)) for e in np.eye(problem.d)])
     eigenvalues = np.linalg.eigvalsh((hessian + hessian.T) / 2)
     positive = eigenvalues[eigenvalues > 1e-9 * eigenvalues[-1]]
-    known = {
-        "c": c,
-        "L": constants.L_max,
-        "mu": float(positive[0]) * (1 - 1e-9),
-        "G_star": float(np.linalg.norm(problem.gradients_at_star, axis=1).max()),
-    }
+    known = {"c": c, "L": constants.L_max, "mu": float(positive[0]) * (1 - 1e-9)}
+    known["G_star"] = float(np.linalg.norm(problem.gradients_at_star, axis=1).max())
     step = evaluate(prescription_of(statement)["eta_l"], known, statement.id)
     direction = hessian @ np.random.default_rng(7).standard_normal(problem.d)  # where f is not constant
     D = float(instance["distance"]) * (c / step - known["G_star"]) / known["L"]
-    start = constants.w_star + D * direction / np.linalg.norm(direction)
+    start = w_star + D * direction / np.linalg.norm(direction)
     values = {**known, "eta_l": step, "T": float(instance["rounds"]), "D": D * (1 + 1e-9)}
     lengths = [float(np.linalg.norm(problem.client_gradient(i, start))) for i in range(problem.n)]
-    notes = {
-        "clients clipped at the start": sum(length > c / step for length in lengths),
-        "rank of f's Hessian": len(positive),
-        "dimension": problem.d,
-    }
+    notes = {"clients clipped at the start": sum(length > c / step for length in lengths)}
+    notes |= {"rank of f's Hessian": len(positive), "dimension": problem.d}
     run = DPTwoSidedFedAvg(eta_l=step, eta_g=1.0, Q=1, c=c, sigma=0.0)
     return experiment(run, problem, start, instance["rounds"], values, {"replicates": 2}, notes=notes)
 
 
-_EIGHT = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]}
+_EIGHT: dict[str, Any] = {"a": ["1", "2", "6"], "b": ["4", "1", "-1"]}
 _PROBLEMS = {
-    "problem (8)": _EIGHT,
-    "two clients far apart": {"a": ["1", "1"], "b": ["-1000", "1000"]},
-    "one client a thousand times as curved": {"a": ["1/100", "10", "1"], "b": ["5", "-3", "7"]},
-    "a common minimiser": {"a": ["1", "2", "3"], "b": ["1", "2", "3"]},
-    "four clients, one apart": {"a": ["1", "1", "1", "1"], "b": ["0", "0", "0", "100"]},
-    "one client": {"a": ["3"], "b": ["5"]},
+    name: {"a": a.split(), "b": b.split(), "c": ["1/100", "1/2", "1", "7"]}
+    for name, a, b in (
+        ("problem (8)", "1 2 6", "4 1 -1"),
+        ("two clients far apart", "1 1", "-1000 1000"),
+        ("one client a thousand times as curved", "1/100 10 1", "5 -3 7"),
+        ("a common minimiser", "1 2 3", "1 2 3"),
+        ("four clients, one apart", "1 1 1 1", "0 0 0 100"),
+        ("one client", "3", "5"),
+    )
 }
-
-
-def _of(described: Instance, c: float, distance: float, rounds: int) -> Instance:
-    return {"problem": described, "c": c, "distance": distance, "rounds": rounds}
-
-
 _SIX = problem("quadratic", clients=6, dimension=4, condition=3, heterogeneity=2, seed=3)
 _LOW_RANK = problem("least-squares", clients=8, dimension=4, records=2, seed=1)
 _FLAT = problem("least-squares", clients=3, dimension=6, records=1, heterogeneity=3.0, seed=2)
 RUNS: dict[str, Instance] = {
-    "six quadratics in four dimensions": _of(_SIX, 0.5, 3.0, 600),
-    "least squares, no client's Hessian has full rank": _of(_LOW_RANK, 1.0, 4.0, 7000),
-    "least squares, f is constant along some directions": _of(_FLAT, 0.2, 2.0, 4000),
-    "least squares, started where nothing is clipped": _of(_LOW_RANK, 1.0, 1.0, 2000),
-    "just above the rounds that it takes": _of(_SIX, 0.5, 3.0, 436),
-    "just below the rounds that it takes": _of(_SIX, 0.5, 3.0, 435),
+    name: {"problem": described, "c": c, "distance": distance, "rounds": rounds}
+    for name, described, c, distance, rounds in (
+        ("six quadratics in four dimensions", _SIX, 0.5, 3.0, 600),
+        ("least squares, no client's Hessian has full rank", _LOW_RANK, 1.0, 4.0, 7000),
+        ("least squares, f is constant along some directions", _FLAT, 0.2, 2.0, 4000),
+        ("least squares, started where nothing is clipped", _LOW_RANK, 1.0, 1.0, 2000),
+        ("just above the rounds that it takes", _SIX, 0.5, 3.0, 436),
+        ("just below the rounds that it takes", _SIX, 0.5, 3.0, 435),
+    )
 }
 
 REACHED: Statement = Statement(
@@ -254,7 +244,7 @@ REACHED: Statement = Statement(
         checks(
             "exact",
             reached_cases,
-            {f"{name}, from everywhere": {**i, "c": ["1/100", "1/2", "1", "7"]} for name, i in _PROBLEMS.items()},
+            {f"{name}, from everywhere": instance for name, instance in _PROBLEMS.items()},
             part="In one dimension the optimum is the only stationary point at the prescribed step, and every "
             "iteration ends there; the algebra and the runs decide the rate and more dimensions.",
         ),
@@ -298,7 +288,18 @@ def grown(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return found
 
 
-def unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+_INSTANCE: dict[str, Any] = {"a": ["1", "2", "6", "1/3"], "b": "-3", "c": "1", "eta_l": "1/50", "Q": 3}
+_LARGER = {**_INSTANCE, "way/reach": ["2", "-2", "10", "-7/5"]}
+_SIMPLE = {"a": ["1"], "b": "0", "c": "1", "eta_l": "1", "Q": 1, "way/reach": ["3"]}
+
+
+@exact(
+    "unclipped part",
+    "The loss where the update is not clipped, Lambda_i f_i(x), is compared with the integral of the gradient; the "
+    "formula of the sides is that of the clipped part, which the other checks decide.",
+    **{**_INSTANCE, "way/reach": ["0", "1/2", "-1/2", "1", "-1"]},
+)
+def _unclipped(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """The loss where the update is not clipped, Lambda (a x - b)^2/2, and the same integral."""
     return [
         Case(found.evidence_instance, v["weight"] * v["residual"] ** 2 / 2, v["potential"])
@@ -334,19 +335,6 @@ def _loss(s: Symbols, part: Any, weight: Any) -> Sides:
     )
 
 
-_INSTANCE = {"a": ["1", "2", "6", "1/3"], "b": "-3", "c": "1", "eta_l": "1/50", "Q": 3}
-_INSIDE = {**_INSTANCE, "way/reach": ["0", "1/2", "-1/2", "1", "-1"]}
-_OUTSIDE = {**_INSTANCE, "way/reach": ["2", "-2", "10", "-7/5"]}
-_SIMPLE = {"a": ["1"], "b": "0", "c": "1", "eta_l": "1", "Q": 1, "way/reach": ["3"]}
-_UNCLIPPED = Check(
-    "exact",
-    "unclipped part",
-    unclipped,
-    _INSIDE,
-    part="The loss where the update is not clipped, Lambda_i f_i(x), is compared with the integral of the gradient; "
-    "the formula of the sides is that of the clipped part, which the other checks decide.",
-)
-
 EQ7: Statement = Statement(
     id="zhang2021.eq7",
     kind="step",
@@ -364,8 +352,8 @@ EQ7: Statement = Statement(
     homogeneous=False,
     checks=battery(
         _of_the_loss("violated"),
-        _UNCLIPPED,
-        checks("exact", grown, {"a = Lambda = c = 1, b = 0, x = 3": _SIMPLE, "clipped part": _OUTSIDE}, "violated"),
+        _unclipped,
+        checks("exact", grown, {"a = Lambda = c = 1, b = 0, x = 3": _SIMPLE, "clipped part": _LARGER}, "violated"),
     ),
     expected="violated",
 )
@@ -377,7 +365,7 @@ REPAIRED: Statement = replace(
     sides=lambda s: _loss(s, s.residual / s.a, s.weight * s.a**2),
     homogeneous=True,
     checks=battery(
-        _of_the_loss(), _UNCLIPPED, checks("exact", grown, {"clipped part": _OUTSIDE, "a = Lambda = 1": _SIMPLE})
+        _of_the_loss(), _unclipped, checks("exact", grown, {"clipped part": _LARGER, "a = Lambda = 1": _SIMPLE})
     ),
 )
 
@@ -422,20 +410,20 @@ BETTER: Statement = Statement(
     sides=lambda s: Sides(lhs={"clipped": s.E_clipped_end}, rhs={"original": s.E_plain_end}),
     universal=False,
     checks=battery(
-        Check(
-            "exact",
+        exact(
             "problem (8), losses at the stationary points",
-            better,
-            {**_EIGHT, "runs": [["1/50", None, "1"], ["1/50", 20, "1"], ["1/50", 100, "1"], ["1/100", 100, "1"]]},
-        ),
-        checks(
-            "monte-carlo",
-            _both_runs,
-            {
-                "problem (8), run, Q = 20": {"eta_l": "1/50", "Q": 20, "start": 3, "rounds": 400},
-                "problem (8), run, Q = 1000": {"eta_l": "1/50", "Q": 1000, "start": -3, "rounds": 60},
-            },
-        ),
+            **_EIGHT,
+            runs=[["1/50", None, "1"], ["1/50", 20, "1"], ["1/50", 100, "1"], ["1/100", 100, "1"]],
+        )(better),
+        [
+            Check(
+                "monte-carlo",
+                f"problem (8), run, Q = {Q}",
+                _both_runs,
+                {"eta_l": "1/50", "Q": Q, "start": x, "rounds": T},
+            )
+            for Q, x, T in ((20, 3, 400), (1000, -3, 60))
+        ],
     ),
 )
 

@@ -13,7 +13,7 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import eq13_eq14, eq15, eq16_to_eq18, eq19
+from dpfl_theory.statements.zhang2021 import eq13_to_eq19 as steps
 from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED, TREE
 from dpfl_theory.statements.zhang2021._symbols import SMOOTH_BY_CONSTRUCTION, printed_limits, repaired_limits
 
@@ -58,31 +58,27 @@ def _first_order(s: Symbols) -> dict[str, Any]:
 def _eq20_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
     both = s.square + s.sigma_g**2
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            **_first_order(s),
-            "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s.sigma_l**2,
-            "sampling": 12 / P * eta**2 * eta_g**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * both,
-        },
-    )
+    sampling = {
+        "sampling, noise": 30 / P * eta**4 * eta_g**2 * alpha * L**2 * Q**2 * s.sigma_l**2,
+        "sampling": 12 / P * eta**2 * eta_g**2 * alpha * Q**3 * (15 * L**2 * eta**2 + 1) * both,
+    }
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **_first_order(s), **sampling})
 
 
 def _eq20_repaired_sides(s: Symbols) -> Sides:
     factor = 3 * s.L * s.eta_g**2 / s.P
-    squares = {f"sampling, {name}": factor * term for name, term in eq19.repaired_squares(s).items()}
-    return Sides(lhs={"next": s.E_next}, rhs={**_shared_terms(s), **_first_order(s), **squares})
+    squares = {f"sampling, {name}": factor * term for name, term in steps.repaired_squares(s).items()}
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **_first_order(s), **squares})
 
 
 def assembled(drift: Any, squares: Any) -> Any:
     """The bound of E f(x_{t+1}) by (12) with (13), (14), (16), (17) and (18), with these bounds of A_1 and of the
     clients' squared updates."""
     s = symbols_of(EQ20_REPAIRED)
-    product = of(eq13_eq14.EQ14_REPAIRED, drift_square=drift).rhs
-    sampled = of(eq16_to_eq18.EQ18_REPAIRED, local_squares=squares).rhs
-    inner = of(eq16_to_eq18.EQ17, cohort_local=sampled).rhs
-    first, outer = of(eq13_eq14.EQ13, common_product=product).rhs, of(eq16_to_eq18.EQ16, cohort_common=inner).rhs
+    product = of(steps.EQ14_REPAIRED, drift_square=drift).rhs
+    sampled = of(steps.EQ18_REPAIRED, local_squares=squares).rhs
+    inner = of(steps.EQ17, cohort_local=sampled).rhs
+    first, outer = of(steps.EQ13, common_product=product).rhs, of(steps.EQ16, cohort_common=inner).rhs
     noise = s.L / 2 * s.eta_g**2 * s.noise_variance * s.d / s.P
     return s.f_now + s.eta_g * first + s.L / 2 * s.eta_g**2 * outer + noise
 
@@ -93,14 +89,14 @@ def _bookkeeping(s: Formula) -> Proof:
 
     (L/2) eta_g^2 times 3 (16), 2 (17) and (18) leaves 3 L eta_g^2 ((1/(P N)) (19) + ((P-1)/P) local_square).
     """
-    combined = assembled(of(eq15.EQ15).rhs, of(eq19.EQ19_REPAIRED).rhs)
+    combined = assembled(of(steps.EQ15).rhs, of(steps.EQ19_REPAIRED).rhs)
     return sp.expand(combined), sp.expand(s.rhs), "(12) to (19) put together against (20)"
 
 
 @algebra("the terms that (18) and (19) add", expected="violated")
 def _missing(s: Formula) -> Proof:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(eq19.EQ19).rhs
+    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(steps.EQ19).rhs
     return terms["sampling, noise"] + terms["sampling"], due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
 
 
@@ -137,36 +133,18 @@ EQ20_REPAIRED: Statement = replace(
 # (21).
 
 
-def _eq21_sides(s: Symbols) -> Sides:
-    L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    drift = sp.Rational(5, 2) * eta_g * eta**3 * alpha * (1 + 12 * eta * eta_g / P) * L**2 * Q**2 * _variances(s)
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
-            "drift": drift,
-            "stochastic gradients": 3 * L / s.N * eta_g**2 * eta**2 * alpha**2 * Q * s.sigma_l**2,
-        },
-    )
-
-
 def _sampling(s: Symbols) -> Any:
     """What the draw of the cohort costs, 13 sigma_l^2 + 54 Q sigma_g^2, before its factor."""
     return 13 * s.sigma_l**2 + 54 * s.Q * s.sigma_g**2
 
 
-def _eq21_repaired_sides(s: Symbols) -> Sides:
-    L, Q, eta, eta_g, alpha = s.L, s.Q, s.eta_l, s.eta_g, s.alpha
-    return Sides(
-        lhs={"next": s.E_next},
-        rhs={
-            **_shared_terms(s),
-            "gradient": -eta_g * eta * alpha * Q / 4 * s.square,
-            "drift": sp.Rational(5, 2) * eta_g * eta**3 * alpha * L**2 * Q**2 * _variances(s),
-            "sampling": L / s.P * eta_g**2 * eta**2 * alpha**2 * Q * _sampling(s) / 4,
-        },
-    )
+def _eq21_sides(s: Symbols, more: Any, **last: Any) -> Sides:
+    """more: the factor of the drift; last: the last term over L (eta_g eta alpha)^2 Q."""
+    step = s.eta_g * s.eta_l * s.alpha
+    gradient = {"gradient": -step * s.Q / 4 * s.square}
+    drift = {"drift": sp.Rational(5, 2) * step * s.eta_l**2 * more * s.L**2 * s.Q**2 * _variances(s)}
+    terms = {name.replace("_", " "): s.L * step**2 * s.Q * term for name, term in last.items()}
+    return Sides({"next": s.E_next}, {**_shared_terms(s), **gradient, **drift, **terms})
 
 
 @algebra("what (21) drops of (20)", expected="violated")
@@ -212,7 +190,7 @@ EQ21: Statement = zhang.proof_step(
     symbols=_SYMBOLS,
     expectations=_NEXT,
     hypotheses=(zhang.steps(printed_limits),),
-    sides=_eq21_sides,
+    sides=lambda s: _eq21_sides(s, 1 + 12 * s.eta_l * s.eta_g / s.P, stochastic_gradients=3 * s.sigma_l**2 / s.N),
     homogeneous=False,
     checks=battery(_dropped, EXACT("inside-printed", violated="optimum-printed"), one.round_checks()),
     expected="violated",
@@ -224,7 +202,7 @@ EQ21_REPAIRED: Statement = replace(
     expected="holds",
     id="zhang2021.eq21.repaired",
     hypotheses=(zhang.steps(repaired_limits),),
-    sides=_eq21_repaired_sides,
+    sides=lambda s: _eq21_sides(s, 1, sampling=_sampling(s) / (4 * s.P)),
     homogeneous=True,
     checks=battery(
         _follows,
@@ -261,14 +239,11 @@ def _summed_terms(s: Symbols) -> dict[str, Any]:
 
 def _eq22_sides(s: Symbols) -> Sides:
     L, Q, P, eta, eta_g = s.L, s.Q, s.P, s.eta_l, s.eta_g
-    return Sides(
-        lhs={"gradients": s.E_aligned},
-        rhs={
-            **_summed_terms(s),
-            "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * _variances(s) * s.gamma_1,
-            "stochastic gradients": 12 * L / P * eta_g * eta * s.sigma_l**2 * s.gamma_2,
-        },
-    )
+    own = {
+        "drift": 10 * eta**2 * L**2 * Q * (1 + 12 * eta * eta_g / P) * _variances(s) * s.gamma_1,
+        "stochastic gradients": 12 * L / P * eta_g * eta * s.sigma_l**2 * s.gamma_2,
+    }
+    return Sides({"gradients": s.E_aligned}, {**_summed_terms(s), **own})
 
 
 def repaired_terms(s: Symbols) -> dict[str, Any]:

@@ -10,17 +10,15 @@ from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Case, Check, Statement, battery
+from dpfl_theory.statements.relations import exact
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
 
 Cell = tuple[str | None, int | None]
 """(c, Q), each None for infinity."""
 
-PRINTED: dict[Cell, Fraction] = {
-    (None, 1): Fraction(0),
-    (None, None): Fraction(13, 9),
-    ("1", 1): Fraction(1, 2),
-    ("1", None): Fraction(2, 3),
-}
+PRINTED: dict[Cell, Fraction] = dict(
+    zip(((None, 1), (None, None), ("1", 1), ("1", None)), map(Fraction, ("0", "13/9", "1/2", "2/3")))
+)
 GRADIENTS = {**PRINTED, ("1", None): Fraction(13, 9)}
 """The true values when every local gradient is clipped."""
 UPDATES = {**PRINTED, ("1", 1): Fraction(0)}
@@ -99,7 +97,13 @@ def endless_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell
     return [Case({"Q": Q, "eta_l": step, "from x": instance["x"]}, round(total / 3, 6), round(table["1", None], 6))]
 
 
-def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+_STEPS = ["1/1000", "1/50", "1/20", "1/10", "1/7"]
+
+
+@exact(
+    "c = 1, at every step that was tried", eta_l={"1": [*_STEPS, "1/5", "1/2", "1"], "inf": ["1/1000", "1/50", "1/20"]}
+)
+def _at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """c = 1 as Section 2.1 has it: for Q = 1 an update is the mini-batch's gradient, which is clipped to 1, and for Q =
     inf the update is clipped to 1. The stationary points at each step, against the table's."""
     return [
@@ -109,27 +113,21 @@ def at_any_step(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     ]
 
 
-_STEPS = ["1/1000", "1/50", "1/20", "1/10", "1/7"]
-
-
 def _entries(
     clipping: str, table: Mapping[Cell, Fraction], columns: tuple[int | None, ...] = (1, None)
 ) -> Iterator[Check]:
     """A check of each entry of these columns."""
     for c, Q in (cell for cell in PRINTED if cell[1] in columns):
         truth = (GRADIENTS if clipping == "gradient" else UPDATES)[c, Q]
-        yield Check(
-            "exact",
-            f"{'no clipping' if c is None else f'c = {c}'}, Q = {'inf' if Q is None else Q}",
-            partial(entry_cases, table=table),
-            {"clipping": clipping, "c": c, "Q": Q, "eta_l": _STEPS if Q == 1 else ["1/50"]},
-            "holds" if table[c, Q] == truth else "violated",
-        )
+        name = f"{'no clipping' if c is None else f'c = {c}'}, Q = {'inf' if Q is None else Q}"
+        instance = {"clipping": clipping, "c": c, "Q": Q, "eta_l": _STEPS if Q == 1 else ["1/50"]}
+        verdict = "holds" if table[c, Q] == truth else "violated"
+        yield Check("exact", name, partial(entry_cases, table=table), instance, verdict)
 
 
 def _endless(table: Mapping[Cell, Fraction], expected: str) -> Check:
-    instance = {"eta_l": "1/50", "Q": 1000, "x": "13/9"}
-    return Check("exact", "c = 1, Q = 1000 steps of 1/50", partial(endless_cases, table=table), instance, expected)
+    made = exact("c = 1, Q = 1000 steps of 1/50", expected=expected, eta_l="1/50", Q=1000, x="13/9")
+    return made(partial(endless_cases, table=table))
 
 
 def _table(id_: str, where: str = "", provenance: str = "read", **more: Any) -> Statement:
@@ -150,16 +148,7 @@ GRADIENT_REPAIRED: Statement = _table(
 UPDATE: Statement = _table(
     "zhang2021.table1.update-clipping",
     where=", with Section 2.1",
-    checks=battery(
-        _entries("gradient", PRINTED, (1,)),
-        _entries("difference", PRINTED, (None,)),
-        Check(
-            "exact",
-            "c = 1, at every step that was tried",
-            at_any_step,
-            {"eta_l": {"1": [*_STEPS, "1/5", "1/2", "1"], "inf": ["1/1000", "1/50", "1/20"]}},
-        ),
-    ),
+    checks=battery(_entries("gradient", PRINTED, (1,)), _entries("difference", PRINTED, (None,)), _at_any_step),
     reading_of="zhang2021.table1",
 )
 
@@ -169,12 +158,10 @@ ONE_THRESHOLD: Statement = _table(
     provenance="derived",
     checks=battery(
         _entries("difference", UPDATES),
-        Check(
-            "exact",
+        exact(
             "c = 1, Q = 1, steps below 6/41, and from 1/6 to 3/2",
-            longer_cases,
-            {"eta_l": ["1/1000", "1/7", "1/6", "1/5", "1/4", "2/7", "1/2", "1", "29/20"]},
-        ),
+            eta_l=["1/1000", "1/7", "1/6", "1/5", "1/4", "2/7", "1/2", "1", "29/20"],
+        )(longer_cases),
     ),
     reading_of="zhang2021.table1",
 )

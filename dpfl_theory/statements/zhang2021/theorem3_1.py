@@ -1,20 +1,22 @@
 """zhang2021 Theorem 3.1: convergence of DP-FedAvg, as printed, repaired, and with the smaller constants and the longer
-steps that (15), sharpened, allows."""
+steps that (15), sharpened, allows; and the bound on the clipping factors that is stated after it."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import astuple, replace
+from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbol, Symbols, Values, battery, checks
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.zhang2021 import _round as one
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
-from dpfl_theory.statements.zhang2021 import eq15, eq19, eq20_to_eq22
+from dpfl_theory.statements.zhang2021 import eq13_to_eq19, eq20_to_eq22
 from dpfl_theory.statements.zhang2021._runs import TREE, at_rest, long_run, runs
 from dpfl_theory.statements.zhang2021._symbols import printed_limits, repaired_limits, sharpened_limits
 
@@ -37,22 +39,16 @@ def _sides(s: Symbols, terms: dict[str, Any], over: str = "N") -> Sides:
 
 
 def _printed_sides(s: Symbols) -> Sides:
-    variances = s.sigma_l**2 + 6 * s.Q * s.sigma_g**2
-    terms = {
-        "drift": sp.Rational(25, 2) * s.eta_l**2 * s.L * s.Q * variances * s.gamma_1,
-        "stochastic gradients": 6 * s.eta_g * s.eta_l * s.L * s.sigma_l**2 / s.P * s.gamma_2,
-    }
-    return _sides(s, terms, "P")
+    drift = sp.Rational(25, 2) * s.eta_l**2 * s.L * s.Q * (s.sigma_l**2 + 6 * s.Q * s.sigma_g**2) * s.gamma_1
+    gradients = 6 * s.eta_g * s.eta_l * s.L * s.sigma_l**2 / s.P * s.gamma_2
+    return _sides(s, {"drift": drift, "stochastic gradients": gradients}, "P")
 
 
 def _sharpened_sides(s: Symbols) -> Sides:
     noise, apart = s.sigma_l**2, s.Q * s.sigma_g**2
+    drift = s.eta_l**2 * s.L**2 * s.Q * (sp.Rational(8, 3) * noise + 2 * apart) * s.gamma_1
     sampling = sp.Rational(64, 5) * noise + sp.Rational(93, 5) * apart
-    terms = {
-        "drift": s.eta_l**2 * s.L**2 * s.Q * (sp.Rational(8, 3) * noise + 2 * apart) * s.gamma_1,
-        "sampling": s.eta_g * s.eta_l * s.L / s.P * sampling * s.gamma_2,
-    }
-    return _sides(s, terms)
+    return _sides(s, {"drift": drift, "sampling": s.eta_g * s.eta_l * s.L / s.P * sampling * s.gamma_2})
 
 
 def _bounds(s: Formula, of_proof: Any, over: str = "N") -> dict[Any, Any]:
@@ -106,7 +102,7 @@ def _one_round(own: Formula) -> Proof:
     """
     s, limits = symbols_of(eq20_to_eq22.EQ20_REPAIRED), sharpened_limits
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    round_ = eq20_to_eq22.assembled(of(eq15.SHARPENED).rhs, eq19.sharpened_squares(s))
+    round_ = eq20_to_eq22.assembled(of(eq13_to_eq19.EQ15_SHARPENED).rhs, eq13_to_eq19.sharpened_squares(s))
     bounds = {**_bounds(own, s), s.f_now: own.gap + s.E_next}
     left = sp.expand((4 / (eta_g * eta * Q) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
     rest = slack = sp.expand(of(own.statement, T=1, gamma_1=alpha, gamma_2=alpha**2).rhs - left)
@@ -212,4 +208,86 @@ SHARPENED: Statement = replace(
     ),
 )
 
-STATEMENTS = (THEOREM, REPAIRED, SHARPENED)
+# The bound on |alpha_i - alpha~_i| after the theorem, as printed and repaired.
+
+
+def _factors(s: Symbols, factor: Any) -> Sides:
+    """factor: of the lengths' difference."""
+    drawn, mean = (s.c / sp.Max(s.c, s.eta_l * s[name]) for name in ("drawn", "mean"))
+    return Sides(lhs={"factors": sp.Abs(drawn - mean)}, rhs={"lengths": factor * sp.Abs(s.drawn - s.mean)})
+
+
+def drawn(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+    """A single stochastic gradient g = a or b with probability 1/2 each (Q = 1, one dimension): both values of g."""
+    found, eta = [], Fraction(instance["eta_l"])
+    for c in map(Fraction, instance["c"]):
+        for low, high in instance["g"]:
+            a, b = Fraction(low), Fraction(high)
+            found += [Values({"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}) for g in (a, b)]
+    return found
+
+
+def _near_threshold(expected: str = "holds") -> Check:
+    @algebra("just above the threshold", expected=expected, letters="gap")
+    def ratio(s: Formula, gap: Any) -> Proof:
+        """Both lengths tend to the threshold from above: the largest ratio of the sides there must be at most 1.
+
+        c/max(c, y) has the slope -1/c just above c, the steepest that it has.
+        """
+        near = of(s.statement, mean=s.c / s.eta_l, drawn=(s.c + gap) / s.eta_l)
+        found = sp.limit(sp.simplify(near.lhs / near.rhs), gap, 0, "+")
+        at_half = found.subs(s.c, sp.Rational(1, 2))
+        said = f"just above the threshold the sides have the ratio {found}, {at_half} at c = 1/2"
+        return Outcome(bool(at_half <= 1), said)
+
+    return ratio
+
+
+@algebra("both clipped", letters="gap beyond")
+def _both_clipped(s: Formula, gap: Any, beyond: Any) -> Proof:
+    """For lengths y > z >= c: |y - z|/c - |c/y - c/z| = (y - z)(y z - c^2)/(c y z), which is not negative."""
+    y, z = s.c + beyond + gap, s.c + beyond
+    slack = of(s.statement, drawn=y / s.eta_l, mean=z / s.eta_l).slack
+    return slack, gap * (y * z - s.c**2) / (s.c * y * z), "the slack where both are clipped"
+
+
+@algebra("one clipped", letters="below beyond")
+def _one_clipped(s: Formula, below: Any, beyond: Any) -> Proof:
+    """For lengths y <= c < z: (z - y)/c - (1 - c/z) = (c - y)/c + (z - c)^2/(c z), which is not negative."""
+    # y = c/(1 + below), so that y is positive and below c for all values.
+    c, y, z = s.c, s.c / (1 + below), s.c + beyond
+    slack = of(s.statement, drawn=y / s.eta_l, mean=z / s.eta_l).slack
+    return slack, (c - y) / c + (z - c) ** 2 / (c * z), "the slack where one is clipped"
+
+
+_DRAWS = [["1/2", "1"], ["0", "2"], ["-1", "1"], ["1/10", "1/5"], ["-3", "4"]]
+_DRAWN = {
+    name: {"c": c, "g": _DRAWS, "eta_l": eta}
+    for name, c, eta in (("c < 1", ["1/2", "1/10"], "1"), ("c >= 1", ["1", "3"], "1/2"))
+}
+
+ALPHA_BOUND: Statement = Statement(
+    id="zhang2021.alpha-bound",
+    kind="step",
+    source=zhang.source("Section 3.1, paragraph after Theorem 3.1"),
+    symbols=(
+        *zhang.symbols("c eta_l"),
+        Symbol("drawn", r"$\|\sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
+        Symbol("mean", r"$\|E \sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
+    ),
+    sides=lambda s: _factors(s, s.eta_l),
+    homogeneous=False,
+    checks=battery(_near_threshold("violated"), checks("exact", drawn, _DRAWN, {"c < 1": "violated"})),
+    expected="violated",
+)
+
+ALPHA_BOUND_REPAIRED: Statement = replace(
+    ALPHA_BOUND,
+    expected="holds",
+    id="zhang2021.alpha-bound.repaired",
+    sides=lambda s: _factors(s, s.eta_l / s.c),
+    homogeneous=True,
+    checks=battery(_near_threshold(), _both_clipped, _one_clipped, checks("exact", drawn, _DRAWN)),
+)
+
+STATEMENTS = (THEOREM, REPAIRED, SHARPENED, ALPHA_BOUND, ALPHA_BOUND_REPAIRED)
