@@ -121,7 +121,7 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     given = _where_given(statement, c) if isinstance(error, InstanceError) else ""
     what = "that test" if function is not None else "that instance" if given else "its build"
     why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else format_error(error)
-    at = given or _at(error.__cause__ or error, function or c.build)
+    at = given or _at(error if function is not None else error.__cause__ or error, function or c.build)
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
 
 

@@ -137,7 +137,7 @@ class Evidence(Tabular):
 
     @property
     def shown_ratio(self) -> str:
-        """The ratio to four digits; ``-`` where there is none."""
+        """The ratio to four digits; ``-`` without one."""
         return "-" if self.ratio is None else f"{self.ratio:.4g}"
 
     def to_json(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ def described(
 
     The formula has a line of LaTeX for each term. The power is what its checks could detect (null for a statement that
     is refuted, or has no sides). With ``planted`` it includes the terms of the right side that could be left out
-    without being detected, for which the checks run again, each for at most ``limit`` seconds. file: the file that
+    without being detected. For these the checks run again, each for at most ``limit`` seconds. file: the file that
     defines the statements, which the command that repeats their evidence names."""
     from dpfl_theory.statements.units import format_unit
 

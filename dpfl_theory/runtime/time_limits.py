@@ -86,9 +86,9 @@ def forked(
     """The results of ``work`` on these items, in order, each in a fork of this process, at most ``jobs`` at once.
 
     ``waiting`` is called with the number of the next result, at once and about once a second until it is there. Raises
-    `WorkerDied`, and EnvironmentFault, as `limited`. Only this thread forks, while it holds no lock: a pool of
-    `multiprocessing` forks in a thread of its own, where the copy may wait for a lock of another thread for ever, and
-    it never notices a lost piece.
+    `WorkerDied`, and EnvironmentFault, as `limited`. Only this thread forks, while it holds no lock. A pool of
+    `multiprocessing` forks in a thread of its own, where the copy may wait for a lock of another thread. It never
+    notices a lost piece.
 
     >>> list(forked(abs, [-1, 2, -3], jobs=2))
     [1, 2, 3]

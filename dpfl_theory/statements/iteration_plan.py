@@ -134,7 +134,7 @@ class Plan:
         except WorkLimitError as error:
             fewer = int(self.rounds * math.log(maximum) / math.log(max(world.ways, 2)))
             message = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
-            raise WorkLimitError(f"{error}: take {message} rounds, or check it by=('monte-carlo',)") from error
+            raise WorkLimitError(f"{error}: take {message} rounds, or give its row the tag monte-carlo") from error
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]
@@ -145,7 +145,7 @@ class Plan:
         for name, _ in e.parts:
             if name not in _OBSERVED:
                 raise InputError(
-                    f"the observable {name!r} of {e.name} is known for runs only: check it by=('monte-carlo',), or "
+                    f"the observable {name!r} of {e.name} is known for runs only: give its row the tag monte-carlo, or "
                     f"take one of {', '.join(_OBSERVED)}"
                 )
         return range(self.rounds, self.rounds + 1) if e.when == "end" else range(self.rounds)
