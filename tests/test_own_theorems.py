@@ -70,7 +70,9 @@ def test_an_instance_that_cannot_be_used_is_pointed_at(tmp_path: Path, capsys: p
     file.write_text(text.replace('"K": 2, "d": 3, "eta": "1/2"', '"K": 2, "d": 3'))
     line = text[: text.index('"two rounds"')].count("\n") + 1
     assert main(["check", "--file", str(file)]) == 2
-    assert f"add it, as 'eta': '1/2'; correct that instance (mine.py, line {line})" in capsys.readouterr().err
+    sentence = capsys.readouterr().err
+    assert "add it, as 'eta': '1/2', or name it among the constants" in sentence
+    assert f"; correct that instance (mine.py, line {line})" in sentence
 
 
 def test_vacuous_is_explained_once() -> None:

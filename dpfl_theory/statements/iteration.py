@@ -13,6 +13,7 @@ these are taken, and the other symbols of an instance are converted to the probl
 from __future__ import annotations
 
 import contextlib
+import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -120,6 +121,13 @@ class Iteration:
                 raise unknown_name(f"constant for the symbol {name},", role, CONSTANTS)
         if self.functions not in FUNCTIONS:
             raise unknown_name("class of functions", self.functions, FUNCTIONS)
+        if not isinstance(self.table, Instances):
+            kind = type(self.table).__name__
+            raise InputError(f"the table is a {kind}: write table=Instances((row('tags', 'name', {{'K': 2}}), ...))")
+        for one in self.table:
+            for tag in one.tags - set(METHODS):
+                if near := difflib.get_close_matches(tag, METHODS, n=1, cutoff=0.75):
+                    raise InputError(f"the row {one.name!r} has the tag {tag!r}: did you mean {near[0]!r}?")
         if self.average not in AVERAGES:
             raise InputError(f"average is {self.average!r}: give 'before' or 'after', or leave it out for the last one")
 
@@ -145,9 +153,13 @@ class Iteration:
           gets two: the first row with one symbol just inside its boundary, and just outside.
         """
 
+        if not isinstance(holds, str):
+            raise InputError("a battery has an iteration without its tags: write battery(ITERATION()), with brackets")
+
         def checks(statement: Statement) -> Iterator[Check]:
             left_out = dict(without or {})
-            for one in self._rows(statement, holds, violated, beyond):
+            planned = list(self._rows(statement, holds, violated, beyond))
+            for one in planned:
                 for method in one.methods:
                     name = next((key for key in (one.name, method) if key in left_out), None)
                     if name is None:
@@ -155,7 +167,10 @@ class Iteration:
                     else:
                         left_out[name] = ""
             if unknown := [name for name, why in left_out.items() if why]:
-                raise ValueError(f"{statement.id} has no check {', '.join(map(repr, unknown))} to leave out")
+                known = ", ".join(repr(one.name) for one in planned)
+                raise InputError(
+                    f"{statement.id} has no check {', '.join(map(repr, unknown))} to leave out: choose among {known}"
+                )
 
         return checks
 
@@ -185,9 +200,16 @@ class Iteration:
         yield from planned
         edges = self.table.outside(statement.hypotheses)
         yield from (_Planned(name, instance, ("exact",), OUTSIDE) for name, instance in edges.items())
-        first = next((one for one, expected in rows if expected == "holds"), None)
-        if first is None:
+        holding = [one for one, expected in rows if expected == "holds"]
+        if not holding:
             return
+        first = holding[0]
+        failures = [self._failure(statement, one) for one in holding]
+        if all(failures):
+            raise InputError(
+                f"no row of the table is within the hypotheses of {statement.id}: {failures[0]} in {first.name!r}; "
+                "correct the row, the hypothesis, or name the tag of the rows in beyond"
+            )
         if not any("worst-case" in one.methods for one in planned) and not first.tags & set(METHODS):
             for rounds in (1, 2):
                 instance = {**first.instance, self.rounds: rounds}
@@ -229,6 +251,16 @@ class Iteration:
                     yield _Planned(
                         f"just {where} {hypothesis.text}", instance, ("exact",), "holds" if inside else OUTSIDE
                     )
+
+    def _failure(self, statement: Statement, one: Row) -> str | None:
+        """How a row fails a hypothesis on its symbols."""
+        with contextlib.suppress(Exception):  # which its checks report
+            numbers, _ = _Build(self, "exact").symbols(statement, one.instance)
+            for hypothesis in statement.hypotheses:
+                with contextlib.suppress(KeyError):
+                    if failure := hypothesis.test(None, numbers):
+                        return failure
+        return None
 
     def _met(self, statement: Statement, instance: Mapping[str, Any], but: Hypothesis | None = None) -> bool:
         """Whether an instance can be used, and meets all hypotheses on its symbols but one."""
