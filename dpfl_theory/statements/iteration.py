@@ -152,8 +152,8 @@ class Iteration:
         * Edges: the table's rows just outside the statement's hypotheses. A relation between symbols without such a row
           gets two: the first row with one symbol just inside its boundary, and just outside.
         """
-
-        if not isinstance(holds, str):
+        tags: Any = holds
+        if not isinstance(tags, str):
             raise InputError("a battery has an iteration without its tags: write battery(ITERATION()), with brackets")
 
         def checks(statement: Statement) -> Iterator[Check]:

@@ -78,9 +78,9 @@ class Plan:
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
-            value = "2" if symbols[missing[0]].domain == "integer" else "'1/2'"
+            example = "2" if symbols[missing[0]].domain == "integer" else "'1/2'"
             raise InstanceError(
-                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: {value}, or name it "
+                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: {example}, or name it "
                 "among the constants of the iteration if the problem decides it"
             )
         if iteration.rounds not in self.numbers:
