@@ -121,8 +121,9 @@ class Iteration:
                 raise unknown_name(f"constant for the symbol {name},", role, CONSTANTS)
         if self.functions not in FUNCTIONS:
             raise unknown_name("class of functions", self.functions, FUNCTIONS)
-        if not isinstance(self.table, Instances):
-            kind = type(self.table).__name__
+        table: Any = self.table
+        if not isinstance(table, Instances):
+            kind = type(table).__name__
             raise InputError(f"the table is a {kind}: write table=Instances((row('tags', 'name', {{'K': 2}}), ...))")
         for one in self.table:
             for tag in one.tags - set(METHODS):
