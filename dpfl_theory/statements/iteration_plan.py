@@ -80,8 +80,8 @@ class Plan:
         if missing:
             example = "2" if symbols[missing[0]].domain == "integer" else "'1/2'"
             raise InstanceError(
-                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: {example}, or name it "
-                "among the constants of the iteration if the problem decides it"
+                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: {example}, "
+                "or name it among the constants of the iteration if the problem decides it"
             )
         if iteration.rounds not in self.numbers:
             raise InputError(
