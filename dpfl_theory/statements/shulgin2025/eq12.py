@@ -187,7 +187,6 @@ ANY_D: Statement = replace(
         worst.grid_of(worst.smallest_gradient, _TWELVE),
         NORMALISE.by(accurate)("small", violated="less"),
     ),
-    expected="violated",
     reading_of="shulgin2025.eq12",
 )
 

@@ -176,7 +176,6 @@ LARGER_BETA: Statement = replace(
         _outside(*_SUM, "a residual of at most R"),
         NORMALISE("within", violated="overshooting"),
     ),
-    expected="violated",
     reading_of="shulgin2025.lemma2",
 )
 

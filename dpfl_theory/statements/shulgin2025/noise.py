@@ -102,7 +102,6 @@ ANY_EPSILON: Statement = replace(
             "violated",
         ),
     ),
-    expected="violated",
     reading_of="shulgin2025.noise",
     universal=True,
 )

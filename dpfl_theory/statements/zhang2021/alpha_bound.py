@@ -84,12 +84,10 @@ BOUND: Statement = Statement(
     sides=lambda s: _sides(s, s.eta_l),
     homogeneous=False,
     checks=battery(_near_threshold("violated"), checks("exact", drawn, _DRAWN, {"c < 1": "violated"})),
-    expected="violated",
 )
 
 REPAIRED: Statement = replace(
     BOUND,
-    expected="holds",
     id="zhang2021.alpha-bound.repaired",
     sides=lambda s: _sides(s, s.eta_l / s.c),
     homogeneous=True,

@@ -108,12 +108,10 @@ EQ14: Statement = zhang.proof_step(
         one.step_checks(verdict=lambda direction, instance: "violated", directions=(">=",)),
         SAMPLED(violated="unclipped"),
     ),
-    expected="violated",
 )
 
 EQ14_REPAIRED: Statement = replace(
     EQ14,
-    expected="holds",
     id="zhang2021.eq14.repaired",
     symbols=zhang.symbols("eta_l alpha Q square local_square drift_square"),
     sides=lambda s: _eq14_sides(s, "drift_square"),

@@ -152,7 +152,6 @@ EQ18: Statement = zhang.proof_step(
 
 EQ18_SETS: Statement = replace(
     EQ18,
-    expected="violated",
     id="zhang2021.eq18.algorithm3",
     checks=battery(
         _slack("without", "without replacement", "violated"),

@@ -122,13 +122,11 @@ EQ19: Statement = zhang.proof_step(
         _sums(),
         LOCAL("local-gradients", violated="local-noise at-minimum"),
     ),
-    expected="violated",
     uses=("zhang2021.eq15",),
 )
 
 EQ19_REPAIRED: Statement = replace(
     EQ19,
-    expected="holds",
     id="zhang2021.eq19.repaired",
     sides=_repaired_sides,
     checks=battery(_from_eq15, EXACT("all inside"), NOISE("many-steps"), _sums(), LOCAL("local at-minimum")),

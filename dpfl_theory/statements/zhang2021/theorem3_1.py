@@ -169,13 +169,11 @@ THEOREM: Statement = Statement(
         TREE.by(partial(long_run, below=True))(violated="long"),
         runs(printed_limits)(violated="printed"),
     ),
-    expected="violated",
     uses=("zhang2021.eq22",),
 )
 
 REPAIRED: Statement = replace(
     THEOREM,
-    expected="holds",
     id="zhang2021.theorem3.1.repaired",
     hypotheses=zhang.hypotheses(repaired_limits),
     sides=lambda s: _sides(s, eq20_to_eq22.repaired_terms(s)),

@@ -154,7 +154,6 @@ THIRD_PARTY: Statement = Statement(
         ),
     ),
     smoke=("Step 1 as Renyi DP",),
-    expected="violated",
     uses=(
         "noble2022.claim4.1.third-party",
         "noble2022.lemmaB.1",
