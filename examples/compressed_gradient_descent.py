@@ -8,10 +8,10 @@ dpfl-theory check --file examples/compressed_gradient_descent.py
 
 from __future__ import annotations
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -22,13 +22,16 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return x - s.eta / s.p * o.gradient(x) if o.coin(s.p) else x
 
 
+TABLE = Instances((
+    *(row("", f"K = {K}", {"K": K, "mu": "1/4", "eta": "1/2", "p": "1/2"}) for K in (1, 2)),
+    row("", "K = 5", {"K": 5, "mu": "1/2", "eta": "1/4", "p": "1/4"}),
+))  # fmt: skip
 COMPRESSED = Iteration(
     step,
     {"mu": "strong-convexity", "L": "smoothness", "D": "start-distance"},
     functions="strongly convex",
+    table=TABLE,
 )
-FEW = {f"K = {K}": {"K": K, "mu": "1/4", "eta": "1/2", "p": "1/2"} for K in (1, 2)}
-MANY = {"K = 5": {"K": 5, "mu": "1/2", "eta": "1/4", "p": "1/4"}}
 THEOREM = Statement(
     id="outside.compressed-gradient-descent",
     kind="theorem",
@@ -50,7 +53,7 @@ THEOREM = Statement(
     ),
     hypotheses=(Hypothesis(lambda s: s.eta <= s.p / s.L),),
     sides=sides,
-    checks=COMPRESSED.checks(FEW, by=("worst-case", "exact")) + COMPRESSED.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(COMPRESSED()),
 )
 
 STATEMENTS = (THEOREM,)

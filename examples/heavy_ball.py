@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def momentum(s: Symbols) -> Mapping[str, Any]:
@@ -32,15 +32,15 @@ def step(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector, V
     return x - s.alpha * o.gradient(x) + s.beta * (x - last), x
 
 
+STRONG, WEAK = {"mu": "5/16", "alpha": "3/4"}, {"mu": "7/64", "alpha": "1/2"}  # beta is 7/16 and 11/16
+TABLE = Instances(row("", f"K = {K}", {"K": K, **about}) for K, about in ((1, STRONG), (3, WEAK), (8, WEAK)))
 HEAVY_BALL = Iteration(
     step,
     {"mu": "strong-convexity", "L": "smoothness", "excess": "start-suboptimality"},
     functions="strongly convex",
     start=lambda o, _: (o.start, o.start),
+    table=TABLE,
 )
-STRONG, WEAK = {"mu": "5/16", "alpha": "3/4"}, {"mu": "7/64", "alpha": "1/2"}  # beta is 7/16 and 11/16
-FEW = {"K = 1": {"K": 1, **STRONG}, "K = 3": {"K": 3, **WEAK}}
-MANY = {"K = 8": {"K": 8, **WEAK}}
 THEOREM = Statement(
     id="outside.heavy-ball",
     kind="theorem",
@@ -61,7 +61,7 @@ THEOREM = Statement(
     hypotheses=(Hypothesis(lambda s: s.alpha <= 1 / s.L),),
     sides=sides,
     prescription=momentum,
-    checks=HEAVY_BALL.checks(FEW, by=("worst-case", "exact")) + HEAVY_BALL.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(HEAVY_BALL()),
 )
 
 STATEMENTS = (THEOREM,)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from sympy import Max
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -31,6 +31,11 @@ def step(o: Oracle, points: list[Vector], s: Symbols) -> list[Vector]:
     return [x - s.gamma * o.gradient(x, m) for m, x in enumerate(points)]
 
 
+TABLE = Instances((
+    row("", "T = 1", {"H": 1, "T": 1, "gamma": "1/4", "M": 2}),
+    row("", "T = 4", {"H": 2, "T": 4, "gamma": "1/8", "M": 2}),
+    row("", "T = 100", {"H": 2, "T": 100, "gamma": "1/8", "M": 4}),
+))  # fmt: skip
 LOCAL = Iteration(
     step,
     {"L": "smoothness", "M": "clients", "D": "start-distance", "sigma": "gradient-spread"},
@@ -38,10 +43,8 @@ LOCAL = Iteration(
     point=average,
     average="before",
     rounds="T",
+    table=TABLE,
 )
-STEPS = {1: (1, "1/4"), 4: (2, "1/8"), 2: (2, "8/63")}  # T: H and gamma L, the last just too long
-FEW = {f"T = {T}": {"H": H, "T": T, "gamma": g, "M": 2} for T, (H, g) in STEPS.items()}
-MANY = {"T = 100": {"H": 2, "T": 100, "gamma": "1/8", "M": 4}}
 THEOREM = Statement(
     id="outside.local-gradient-descent",
     kind="theorem",
@@ -62,7 +65,7 @@ THEOREM = Statement(
         Hypothesis(lambda s: s.gamma * s.L * Max(4, 8 * (s.H - 1)) <= 1, r"$\gamma \le \min\{1/(4L), 1/(8L(H-1))\}$"),
     ),
     sides=sides,
-    checks=LOCAL.checks(FEW, expected={"T = 2": "not-applicable"}) + LOCAL.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(LOCAL()),
 )
 
 STATEMENTS = (THEOREM,)

@@ -7,10 +7,10 @@ dpfl-theory check --file examples/nesterov.py
 
 from __future__ import annotations
 
-from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -24,13 +24,14 @@ def iterate(o: Oracle, state: tuple[Vector, Vector], s: Symbols) -> tuple[Vector
     return x, x + (x - last) * o.k / (o.k + 3)
 
 
+TABLE = Instances(row("", f"K = {K}", {"K": K}) for K in (1, 2, 4, 20, 100))
 NESTEROV = Iteration(
     iterate,
     {"L": "smoothness", "D": "start-distance"},
     start=lambda o, _: (o.start, o.start),
     point=lambda state: state[0],
+    table=TABLE,
 )
-FEW, MANY = ({f"K = {K}": {"K": K} for K in some} for some in ((1, 2, 4), (20, 100)))
 THEOREM = Statement(
     id="outside.nesterov",
     kind="theorem",
@@ -46,7 +47,7 @@ THEOREM = Statement(
         Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of $x_K$", when="end"),
     ),
     sides=sides,
-    checks=NESTEROV.checks(FEW) + NESTEROV.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(NESTEROV()),
 )
 
 STATEMENTS = (THEOREM,)

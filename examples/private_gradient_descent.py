@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -29,13 +29,16 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 
+TABLE = Instances((
+    *(row("few", f"K = {K}", {"K": K, "mu": "1/4", "eta": "1/2", "sigma": "1/4", "d": 3}) for K in (1, 2)),
+    row("many", "K = 50", {"K": 50, "mu": "1/2", "eta": "1/8", "sigma": "1/4", "d": 20}),
+))  # fmt: skip
 PRIVATE = Iteration(
     step,
     {"mu": "strong-convexity", "L": "smoothness", "d": "dimension", "D": "start-distance"},
     functions="strongly convex",
+    table=TABLE,
 )
-FEW = {f"K = {K}": {"K": K, "mu": "1/4", "eta": "1/2", "sigma": "1/4", "d": 3} for K in (1, 2)}
-MANY = {"K = 50": {"K": 50, "mu": "1/2", "eta": "1/8", "sigma": "1/4", "d": 20}}
 THEOREM = Statement(
     id="outside.private-gradient-descent",
     kind="theorem",
@@ -58,7 +61,7 @@ THEOREM = Statement(
     ),
     hypotheses=(Hypothesis(lambda s: s.eta <= 2 / (s.mu + s.L)),),
     sides=sides,
-    checks=PRIVATE.checks(FEW) + PRIVATE.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(PRIVATE("few many")),
 )
 
 STATEMENTS = (THEOREM,)

@@ -7,10 +7,10 @@ dpfl-theory check --file examples/proximal_point.py
 
 from __future__ import annotations
 
-from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -21,9 +21,11 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Vector:
     return o.proximal(x, s.gamma)
 
 
-PROXIMAL = Iteration(step, {"D": "start-distance"})
-FEW = {f"K = {K}": {"K": K, "gamma": "1/2"} for K in (1, 3)}
-MANY = {"K = 40": {"K": 40, "gamma": 4, "problem": {"name": "quadratic", "dimension": 10}}}
+TABLE = Instances((
+    *(row("", f"K = {K}", {"K": K, "gamma": "1/2"}) for K in (1, 3)),
+    row("", "K = 40", {"K": 40, "gamma": 4, "problem": {"name": "quadratic", "dimension": 10}}),
+))  # fmt: skip
+PROXIMAL = Iteration(step, {"D": "start-distance"}, table=TABLE)
 THEOREM = Statement(
     id="outside.proximal-point",
     kind="theorem",
@@ -39,7 +41,7 @@ THEOREM = Statement(
         Expected("gap", (("suboptimality", 1),), (1, 0), "f(x_K) - f^*", "suboptimality of $x_K$", when="end"),
     ),
     sides=sides,
-    checks=PROXIMAL.checks(FEW, by=("worst-case", "exact")) + PROXIMAL.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(PROXIMAL()),
 )
 
 STATEMENTS = (THEOREM,)

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 
 def sides(s: Symbols) -> Sides:
@@ -26,13 +26,16 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.alpha * (o.gradient(x) + o.error(s.sigma))
 
 
+TABLE = Instances((
+    *(row("", f"K = {K}", {"K": K, "mu": "1/4", "alpha": "1/2", "sigma": 1}) for K in (1, 2)),
+    row("", "K = 60", {"K": 60, "mu": "1/2", "alpha": "1/4", "sigma": "1/2"}),
+))  # fmt: skip
 SGD = Iteration(
     step,
     {"mu": "strong-convexity", "L": "smoothness", "excess": "start-suboptimality"},
     functions="strongly convex",
+    table=TABLE,
 )
-FEW = {f"K = {K}": {"K": K, "mu": "1/4", "alpha": "1/2", "sigma": 1} for K in (1, 2)}
-MANY = {"K = 60": {"K": 60, "mu": "1/2", "alpha": "1/4", "sigma": "1/2"}}
 THEOREM = Statement(
     id="outside.stochastic-gradient-descent",
     kind="theorem",
@@ -52,7 +55,7 @@ THEOREM = Statement(
     ),
     hypotheses=(Hypothesis(lambda s: s.alpha <= 1 / s.L),),
     sides=sides,
-    checks=SGD.checks(FEW) + SGD.checks(MANY, by=("exact", "monte-carlo")),
+    checks=battery(SGD()),
 )
 
 STATEMENTS = (THEOREM,)

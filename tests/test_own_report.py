@@ -14,6 +14,7 @@ import pytest
 from dpfl_theory.cli import main
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "private_gradient_descent.py"
+EXACT = """PRIVATE("few", without={"worst-case": "slow", "monte-carlo": "slow"})"""
 ID = "outside.private-gradient-descent"
 Output = pytest.CaptureFixture[str]
 
@@ -23,10 +24,10 @@ def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A file of one theorem that is checked exactly, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     text = EXAMPLE.read_text()
-    checks = 'PRIVATE.checks(FEW) + PRIVATE.checks(MANY, by=("exact", "monte-carlo"))'
+    checks = 'PRIVATE("few many")'
     assert text.count(checks) == 1
     file = Path("my theorem.py")
-    file.write_text(text.replace(checks, 'PRIVATE.checks(FEW, by=("exact",))'))
+    file.write_text(text.replace(checks, EXACT))
     return file
 
 
@@ -41,8 +42,7 @@ def documents() -> dict[str, dict[str, Any]]:
 
 def test_one_command_checks_and_reports_and_the_page_tells_how_to_repeat_it(mine: Path, capsys: Output) -> None:
     """The first page also has its power and its tightness, next to its ratio."""
-    runs = 'PRIVATE.checks({"K = 1": FEW["K = 1"]}, by=("exact", "monte-carlo"))'
-    mine.write_text(mine.read_text().replace('PRIVATE.checks(FEW, by=("exact",))', runs))
+    mine.write_text(mine.read_text().replace(EXACT, EXACT.replace("monte-carlo", "K = 2")))
     assert main(["report", "--file", str(mine), "--output", "rep", "--alpha", "1e-5", "--seed", "3"]) == 0
     out, err = capsys.readouterr()
     assert out == "rep/index.html\n"
@@ -81,7 +81,7 @@ def test_a_second_report_of_a_file_replaces_the_first_and_takes_what_is_stored(
     assert main(["report", "--file", str(mine), "--output", "rep"]) == 0
     capsys.readouterr()
     assert main(["report", "--file", str(mine), "--output", "rep"]) == 0
-    assert "3 of 3 checks come from the store" in capsys.readouterr().err
+    assert "6 of 6 checks come from the store" in capsys.readouterr().err
     assert len(documents()) == 1
 
 

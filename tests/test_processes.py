@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from patience import HANGS
 
 from dpfl_theory.runtime.executor import spread
 from dpfl_theory.runtime.interrupts import without_interrupts
-from dpfl_theory.runtime.time_limits import limited
+from dpfl_theory.runtime.time_limits import forked, limited
 
 _NO_SIGNALS: list[signal.Signals] = []
 
@@ -49,3 +50,15 @@ def test_a_script_that_is_not_guarded_runs_once(tmp_path: Path) -> None:
     )
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, check=False, timeout=HANGS)
     assert (done.returncode, done.stdout, done.stderr) == (0, "begun\nTrue\n", "")
+
+
+def test_pieces_in_forks_are_started_so_and_their_results_keep_the_order() -> None:
+    waited: list[int] = []
+    assert list(forked(lambda _: blocked(), range(3), 2, waited.append)) == [True] * 3
+    assert not blocked()
+    assert list(dict.fromkeys(waited)) == [0, 1, 2]
+
+
+def test_forks_start_only_in_the_thread_that_asks_for_them() -> None:
+    """A fork in another thread may copy a lock that nobody releases."""
+    assert list(forked(lambda _: threading.main_thread().name, range(4), 2)) == ["MainThread"] * 4

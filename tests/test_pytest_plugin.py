@@ -151,7 +151,7 @@ def test_a_known_refutation_is_as_recorded_unless_the_test_needs_more(run: Repos
 
 def test_a_warning_inside_a_check_is_told_and_decides_nothing(run: Repository) -> None:
     text = (run.path / "right.py").read_text()
-    warned = text.replace("\nFEW, MANY", "\nimport warnings\n\nwarnings.warn('old words')\n\nFEW, MANY", 1)
+    warned = text.replace("\nTABLE", "\nimport warnings\n\nwarnings.warn('old words')\n\nTABLE", 1)
     assert warned != text
     (run.path / "right.py").write_text(warned)
     found = run(marked(EXACT))

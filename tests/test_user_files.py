@@ -57,7 +57,7 @@ def more(words: str) -> tuple[str, str]:
 SLIPS = {
     "no letter": (
         ("SYMBOLS = (\n", "SYMBOLS = (\n    3,\n"),
-        "its symbols have 3 among them: give a tuple of Symbol objects alone",
+        "its symbols have 3 among them: give a tuple of Symbol objects only",
     ),
     "letters": (("symbols=SYMBOLS", "symbols=SYMBOLS[0]"), "give a tuple of Symbol objects (mine.py"),
     "source": (("    sides=sides,\n", "    sides=3,\n"), "its sides is 3: give a function of the symbols"),

@@ -84,6 +84,8 @@ def solve(performance: Performance) -> Solution:
     """
     require_cone(performance)
     problem = performance.problem
+    for function in problem.list_of_functions:
+        vars(function).update({k: float(v) for k, v in vars(function).items() if _is_exact_number(v)})
     problem.add_constraint(performance.right <= 1)
     problem.set_performance_metric(performance.left)
     try:
@@ -127,6 +129,11 @@ def solve(performance: Performance) -> Solution:
         refuted, vectors, values = found
     worst = _describe(problem, vectors, values)
     return Solution(status, primal, dual, defect, proof is not None, signed, rounded, refuted, worst, kept)
+
+
+def _is_exact_number(value: Any) -> bool:
+    """Whether it is a constant of a class, such as L, that the author gave as a fraction or in sympy."""
+    return isinstance(value, Fraction) or (type(value).__module__.startswith("sympy") and value.is_number)
 
 
 def _are_rounded(forms: list[Numeric], samples: list[SampledFunction]) -> bool:

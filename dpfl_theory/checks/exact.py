@@ -17,7 +17,7 @@ from dpfl_theory.checks.hypotheses import complete, unmet
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, Interval, of_outcome, outside
-from dpfl_theory.core.formula import record_requested, terms_at
+from dpfl_theory.core.formula import SidesError, record_requested, terms_at
 from dpfl_theory.statements.symbolic import sides_at
 
 __all__ = ["compared", "run", "worst"]
@@ -47,7 +47,14 @@ def compared(statement: Statement, instance: Values) -> Case:
     """Both sides of the statement on an instance. A side that is not rational is replaced by fractions in the same
     order as the sides (`as_fractions`)."""
     complete(statement, instance.symbol_values)
-    terms = terms_at(statement, "rhs", instance.symbol_values)
+    try:
+        terms = terms_at(statement, "rhs", instance.symbol_values)
+    except ZeroDivisionError:
+        known = {name: v for name, v in instance.symbol_values.items() if name in {s.name for s in statement.symbols}}
+        where = ", ".join(f"{name} = {value}" for name, value in known.items())
+        raise SidesError(
+            f"the right side divides by zero at {where}: correct it, or exclude this by a hypothesis"
+        ) from None
     rational = len(terms) > 1 and all(isinstance(term, Fraction) for term in terms.values())
     return Case(instance.evidence_instance, *sides_at(statement, instance.symbol_values), terms if rational else {})
 

@@ -72,6 +72,8 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
             except WorkLimitError as error:
                 seconds_spent = time.perf_counter() - started
                 return Evidence.of_check(statement, c, "inconclusive", f"not started: {error}", seconds=seconds_spent)
+            except BuildError as error:
+                raise CheckError(cannot(statement, c, error)) from error
             except InputError as error:
                 if ours or isinstance(error, CheckError):
                     raise
@@ -119,7 +121,7 @@ def cannot(statement: Statement, c: Check, error: BaseException) -> str:
     given = _where_given(statement, c) if isinstance(error, InstanceError) else ""
     what = "that test" if function is not None else "that instance" if given else "its build"
     why = str(error).strip().rstrip(".") if isinstance(error, (BuildError, InputError)) else format_error(error)
-    at = given or _at(error, function or c.build)
+    at = given or _at(error if function is not None else error.__cause__ or error, function or c.build)
     return f"check {c.name!r} of {statement.id} cannot be run: {why}; correct {what}{at}"
 
 

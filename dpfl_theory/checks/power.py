@@ -12,10 +12,10 @@ uses its ratio, a simulation its confidence limits.
 from __future__ import annotations
 
 import hashlib
+import importlib
 import itertools
 import json
 import math
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -24,10 +24,11 @@ from typing import Any
 from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, methods
-from dpfl_theory.core.evidence import HALF, Evidence
+from dpfl_theory.core.evidence import ENDED, HALF, UNSOLVED, Evidence
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.runtime.time_limits import forked
 from dpfl_theory.statements.power import Power
 
 __all__ = [
@@ -55,6 +56,8 @@ _TELL_SECONDS = 1.0
 
 Found = Mapping[tuple[str, str], Mapping[str, Any]]
 """Evidence as plain data, by method and check."""
+Planting = tuple[int, float, frozenset[tuple[str, str]]]
+"""The number of a statement, the share by which it becomes stronger, and the checks that run."""
 
 
 def _nothing(*_: object) -> None:
@@ -118,11 +121,12 @@ def stronger_by(statement: Statement, term: str) -> Statement:
     return replace(statement, sides=lambda _: Sides(made.lhs, rhs))
 
 
-def noticed_terms(statement: Statement, found: Found) -> dict[str, str]:
+def noticed_terms(statement: Statement, found: Found, limit: float | None = None) -> dict[str, str]:
     """For each term of the right side the check that detects its absence (see `stronger_by`), or an empty string.
 
     Empty for a right side of one term, which the shares of `SHRINKAGES` cover. Evidence with random limits decides by
-    these limits; the other checks run again, the fastest first, until one gives another verdict.
+    these limits; the other checks run again, each for at most ``limit`` seconds, the fastest first, until one gives
+    another verdict.
     """
     rhs = {} if statement.sides is None else sides_of(statement).rhs
     if len(rhs) < 2:
@@ -134,7 +138,7 @@ def noticed_terms(statement: Statement, found: Found) -> dict[str, str]:
     for term in rhs:
         changed = stronger_by(statement, term)
         by_runs = (key for key, e in drawn.items() if _exceeds(e, term, statement.relation == "=="))
-        by_others = (key for _, key in others if _turned(found[key], _attempt(changed, by_name[key])))
+        by_others = (key for _, key in others if _turned(found[key], _attempt(changed, by_name[key], limit)))
         noticed[term] = ": ".join(next(itertools.chain(by_runs, by_others), ()))
     return noticed
 
@@ -146,21 +150,24 @@ def _exceeds(evidence: Mapping[str, Any], term: str, equality: bool) -> bool:
 
 
 def planted(
-    statement: Statement, share: float, among: frozenset[tuple[str, str]] | None = None
+    statement: Statement,
+    share: float,
+    among: frozenset[tuple[str, str]] | None = None,
+    limit: float | None = None,
 ) -> dict[tuple[str, str], dict[str, Any]]:
     """The evidence of all checks but simulations, or of those named, when the statement is `stronger` by a share."""
     changed = stronger(statement, share)
     return {
-        (c.method, c.name): _attempt(changed, c)
+        (c.method, c.name): _attempt(changed, c, limit)
         for c in checks_of(changed)
         if not methods.get(c.method).simulates and (among is None or (c.method, c.name) in among)
     }
 
 
-def _attempt(statement: Statement, check: Check) -> dict[str, Any]:
+def _attempt(statement: Statement, check: Check, limit: float | None = None) -> dict[str, Any]:
     """A check's evidence; an exception counts as a detection as well."""
     try:
-        return run_one(statement, check, Settings()).to_json()
+        return run_one(statement, check, Settings(limit=limit)).to_json()
     except Exception as error:
         message = f"{type(error).__name__}: {error}"
         return Evidence.of_check(statement, check, "inconclusive", message, instance={}).to_json()
@@ -237,7 +244,10 @@ def _noticed(statement: Statement, found: Found, after: Mapping[float, Found]) -
 
 
 def _turned(previous: Mapping[str, Any], after: Mapping[str, Any] | None) -> bool:
-    return after is not None and after["verdict"] != previous["verdict"]
+    """Whether a check gives another verdict. One that a failed solver or a time limit left undecided shows nothing."""
+    if after is None or after["verdict"] == previous["verdict"]:
+        return False
+    return after["verdict"] != "inconclusive" or not {UNSOLVED, ENDED} & after["notes"].keys()
 
 
 def _short(value: float | None) -> float | None:
@@ -249,10 +259,12 @@ def measure(
     statements: Sequence[Statement],
     jobs: int = 1,
     progress: Callable[[float, str], None] = _nothing,
+    limit: float | None = None,
 ) -> dict[str, Power]:
     """The power of these statements' checks, from this evidence.
 
-    progress: called with the share that is done and the current task, about once a second.
+    progress: called with the share that is done and the current task, about once a second; limit: seconds after which a
+    check of a planted change is stopped.
 
     Each planted change has a process of its own, made from this one before it ran any check. Thus nothing that a check
     keeps for the next one hides the change.
@@ -262,47 +274,48 @@ def measure(
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
     chosen = [s for s in statements if s.id in found]
     after: list[dict[float, Found]] = [{} for _ in chosen]
-    terms: dict[str, dict[str, str]] = {}
-    _PLANTED[:] = chosen
-    tasks = [(i, SHRINKAGES[0], frozenset(found[s.id])) for i, s in enumerate(chosen) if s.sides is not None]
-    with multiprocessing.get_context("fork").Pool(jobs, maxtasksperchild=1) as pool:
-        for level, smaller in enumerate((*SHRINKAGES[1:], None)):
-            ended = pool.imap(_plant, tasks, chunksize=1)
-            for done, (i, share, _) in enumerate(tasks):
+    tasks: list[Planting] = [
+        (i, SHRINKAGES[0], frozenset(found[s.id])) for i, s in enumerate(chosen) if s.sides is not None
+    ]
+    _import_packages(tasks, chosen)
+    for level, smaller in enumerate((*SHRINKAGES[1:], None)):
 
-                def waiting(
-                    part: float = (level + done / len(tasks)) / len(SHRINKAGES),
-                    label: str = f"{chosen[i].id}, its right side smaller by {100 * share:.3g} %",
-                ) -> None:
-                    progress(part, label)
+        def planting(done: int, level: int = level, tasks: Sequence[Planting] = tuple(tasks)) -> None:
+            i, share, _ = tasks[done]
+            words = f"{chosen[i].id}, its right side smaller by {100 * share:.3g} %"
+            progress((level + done / len(tasks)) / len(SHRINKAGES), words)
 
-                after[i][share] = _next(ended, waiting)
-            # A check that does not detect this share detects no smaller one.
-            tasks = [
-                (i, smaller, turned)
-                for i, share, _ in tasks
-                if smaller is not None and (turned := _turns(found[chosen[i].id], after[i][share]))
-            ]
-        holding = [(i, found[s.id]) for i, s in enumerate(chosen) if s.expected == "holds"]
-        noticed = pool.imap(_without_each_term, holding, chunksize=1)
-        for done, (i, _) in enumerate(holding):
-            progress((len(SHRINKAGES) - 1 + done / len(holding)) / len(SHRINKAGES), f"{chosen[i].id}, without a term")
-            terms[chosen[i].id] = noticed.next()
+        def plant(task: Planting) -> dict[tuple[str, str], dict[str, Any]]:
+            i, share, among = task
+            return planted(chosen[i], share, among, limit)
+
+        for (i, share, _), ended in zip(tasks, forked(plant, tasks, jobs, planting)):
+            after[i][share] = ended
+        # A check that does not detect this share detects no smaller one.
+        tasks = [
+            (i, smaller, turned)
+            for i, share, _ in tasks
+            if smaller is not None and (turned := _turns(found[chosen[i].id], after[i][share]))
+        ]
+    holding = [s for s in chosen if s.expected == "holds"]
+
+    def leaving_out(done: int) -> None:
+        part = (len(SHRINKAGES) - 1 + done / len(holding)) / len(SHRINKAGES)
+        progress(part, f"{holding[done].id}, without a term")
+
+    left_out = forked(lambda s: noticed_terms(s, found[s.id], limit), holding, jobs, leaving_out)
+    terms = {s.id: ended for s, ended in zip(holding, left_out)}
     return {s.id: power_of(s, found[s.id], changed, terms.get(s.id, {})) for s, changed in zip(chosen, after)}
 
 
-def _next(ended: Any, waiting: Callable[[], None]) -> Any:
-    """The next result of a pool; ``waiting`` is called at once, and about once a second until then."""
-    while True:
-        waiting()
-        try:
-            return ended.next(timeout=_TELL_SECONDS)
-        except multiprocessing.TimeoutError:
-            continue
-
-
-_PLANTED: list[Statement] = []
-"""The statements into which `measure` plants changes, for the processes made from this one."""
+def _import_packages(tasks: Sequence[Planting], statements: Sequence[Statement]) -> None:
+    """Import what the checks of these tasks use, so that not each of the processes made from this one has to."""
+    used = {c.method for i, _, _ in tasks for c in statements[i].checks}
+    for name in ("sympy", *(methods.get(method).runner for method in sorted(used))):
+        importlib.import_module(name)
+    if "worst-case" in used:
+        importlib.import_module("cvxpy")
+        importlib.import_module("PEPit.functions")
 
 
 def _turns(previous: Found, after: Found) -> frozenset[tuple[str, str]]:
@@ -320,16 +333,6 @@ def _turns(previous: Found, after: Found) -> frozenset[tuple[str, str]]:
     for found in ratios.values():
         kept |= {key for _, key in sorted(found, reverse=True)[:TIGHTEST]}
     return frozenset(kept)
-
-
-def _without_each_term(task: tuple[int, Found]) -> dict[str, str]:
-    index, found = task
-    return noticed_terms(_PLANTED[index], found)
-
-
-def _plant(task: tuple[int, float, frozenset[tuple[str, str]]]) -> dict[tuple[str, str], dict[str, Any]]:
-    index, share, among = task
-    return planted(_PLANTED[index], share, among)
 
 
 LOOSE = 0.5
@@ -419,13 +422,13 @@ def detected_by_checks(statement: Statement, evidence: Iterable[Evidence]) -> De
     return Detected(ratio, ratio_by, share, share_by, terms)
 
 
-def undetected_terms(statement: Statement, evidence: Iterable[Evidence]) -> list[str]:
+def undetected_terms(statement: Statement, evidence: Iterable[Evidence], limit: float | None = None) -> list[str]:
     """The terms of the right side whose absence no check that compares the sides would detect; empty for a right side
     of one term (see `dpfl_theory.checks.power.noticed_terms`).
     """
     own = (e for e in evidence if e.statement == statement.id and e.verdict == "holds" and not e.part)
     compared = {(e.method, e.check): e.to_json() for e in own if methods.get(e.method).relations is not None}
-    return [term for term, by in noticed_terms(statement, compared).items() if not by]
+    return [term for term, by in noticed_terms(statement, compared, limit).items() if not by]
 
 
 def _name(e: Evidence) -> str:

@@ -18,16 +18,17 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.checks.certificate_file import NOTE
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution, solve
 from dpfl_theory.checks.homogeneity import NotACone, span
-from dpfl_theory.checks.hypotheses import unmet
+from dpfl_theory.checks.hypotheses import BuildError, unmet
 from dpfl_theory.checks.pep_inequality import arranged, way
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
-from dpfl_theory.core.evidence import HALF, Evidence, Interval, outside
+from dpfl_theory.core.evidence import HALF, UNSOLVED, Evidence, Interval, outside
 from dpfl_theory.errors import CheckError
 
 __all__ = ["inequality", "run", "solve"]
@@ -46,7 +47,7 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     inequalities: unless the `WorstCase` names the one that it is about, both are decided, and it holds if both do.
     """
     started = time.perf_counter()
-    built = check.make(statement)
+    built = _made(statement, check)
     if not check.part and not isinstance(built, WorstCase):
         raise ValueError(f"the check {check.name!r} gives its sides itself: give values of the symbols, or set part")
     missing = unmet(statement, built.values) if isinstance(built, WorstCase) else None
@@ -70,6 +71,35 @@ def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
     return replace(found, seconds=time.perf_counter() - started)
 
 
+def _made(statement: Statement, check: Check) -> Any:
+    """The problem that the check builds. Raises `BuildError` for a number of a kind that PEPit does not take."""
+    try:
+        return check.make(statement)
+    except (AssertionError, TypeError) as error:
+        if strange := _strange_numbers(error):
+            raise BuildError(
+                f"PEPit takes numbers of type int and float, and gets a {strange}: write float(...) around it"
+            ) from error
+        raise
+
+
+def _strange_numbers(error: BaseException) -> str:
+    """The type of the fraction or sympy number at which PEPit raised an exception; empty without one."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = None if trace is None else trace.tb_frame
+    if frame is None or not frame.f_globals.get("__name__", "").startswith("PEPit"):
+        return ""
+    found = (type(v) for v in frame.f_locals.values())
+    kinds = ("Fraction" if issubclass(t, Fraction) else "number of sympy" for t in found if _is_exact(t))
+    return next(kinds, "")
+
+
+def _is_exact(kind: type) -> bool:
+    return issubclass(kind, Fraction) or kind.__module__.startswith("sympy")
+
+
 def _half(found: Evidence, direction: str) -> Evidence:
     """Evidence of one half of an equality: the half, and a note that it shows only this half."""
     message = "left <= right" if direction == "<=" else "right <= left"
@@ -85,13 +115,16 @@ def _both(below: Evidence, above: Evidence) -> Evidence:
     verdict = "inconclusive" if undecided else "holds"
     notes = {**below.notes, "other half": {name: v for name, v in above.notes.items() if name != HALF}}
     del notes[HALF]
+    notes.pop(UNSOLVED, None)
+    if undecided and all(UNSOLVED in e.notes for e in undecided):
+        notes[UNSOLVED] = True
     return replace(below, verdict=verdict, reason=f"{below.reason}; {above.reason}", notes=notes)
 
 
 def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> Evidence:
     """The evidence of one inequality."""
-    performance = inequality(statement, built)
     try:
+        performance = inequality(statement, built)
         found = solve(performance)
         if isinstance(built, WorstCase) and math.isnan(
             found.primal
@@ -104,6 +137,8 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
         raise CheckError(f"check {check.name!r} of {statement.id}: {error}") from error
     gap = abs(found.dual - found.primal) / max(1.0, abs(found.primal)) if math.isfinite(found.primal) else math.inf
     small = gap <= GAP_TOLERANCE
+    exceeded = small and found.primal > 1.0 + VIOLATION_MARGIN
+    unsolved = False
     reverse = isinstance(built, WorstCase) and way(statement, built) == ">="
     smaller, larger = ("right", "left") if reverse else ("left", "right")
     if found.refuted is not None:
@@ -137,9 +172,10 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
         )
     else:
         verdict = "inconclusive"
+        unsolved = not exceeded
         reason = (
             f"{performance.description}: not solved (status {found.status}, primal {found.primal:.7g}, dual "
-            f"{found.guarantee:.7g}), and no counterexample was verified{_too_far_apart(performance)}"
+            f"{found.guarantee:.7g}), and no counterexample was verified{_remedy(performance, exceeded)}"
         )
     return Evidence.of_check(
         statement,
@@ -160,6 +196,7 @@ def _one(statement: Statement, check: Check, built: Performance | WorstCase) -> 
             "refuted_exactly": found.refuted is not None,
             "worst_function": found.worst,
             **({"worst_ratio_of": also} if also else {}),
+            **({UNSOLVED: True} if unsolved else {}),
             **_kept(found, f"{performance.description}: the {smaller} side is at most the {larger} side"),
         },
         device="cpu (Clarabel)",
@@ -175,15 +212,15 @@ def _kept(found: Solution, claim: str) -> dict[str, Any]:
     return {"claim": claim, NOTE: found.certificate}
 
 
-def _too_far_apart(performance: Performance) -> str:
-    """The reason why the solver may have failed, and the remedy."""
+def _remedy(performance: Performance, exceeded: bool) -> str:
+    """The reason why the solver may have failed, and the remedy. exceeded: whether its two values agree above 1."""
     least, most = span(performance)
-    if most / least < FAR_APART:
-        return ""
-    message = (
-        f"; its coefficients lie between {least:.2g} and {most:.2g}, farther apart than the solver can distinguish"
-    )
-    return f"{message}: choose units in which they are about 1 (such as L = 1), without loss of generality"
+    if most / least >= FAR_APART:
+        message = f"; its coefficients lie between {least:.2g} and {most:.2g}, which the solver cannot distinguish"
+        return f"{message}: choose units in which they are about 1 (such as L = 1), without loss of generality"
+    if exceeded:
+        return ": the bound is exceeded, so correct it, or take fewer rounds, for which a counterexample is verified"
+    return ": take fewer rounds, clients or outcomes, or numbers of the instance nearer to 1, or check it by exact"
 
 
 def _interval(found: Solution) -> Interval:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.cli._layout import number, table
+from dpfl_theory.cli._layout import table
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import Progress, emit, print_message
@@ -64,7 +64,7 @@ def evidence_lines(evidence: Sequence[Evidence]) -> str:
     lines = [("verdict", "ratio", "statement", "method", "check", "seconds", "")]
     for e in evidence:
         mark = MARKS.get(e.agreement, VACUOUS if e.vacuous else RELATION_LABELS.get(e.notes.get(HALF, ""), ""))
-        lines.append((e.verdict, number(e.ratio), e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
+        lines.append((e.verdict, e.shown_ratio, e.statement, e.method, e.check, f"{e.seconds:.2f}", mark))
     surprises = [f"{e.statement} {e.method} {e.check}: {e.reason}" for e in evidence if e.verdict != e.expected]
     rows = table(lines, right=(1, 5))
     if any(line[-1] == VACUOUS for line in lines):

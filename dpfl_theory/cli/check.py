@@ -185,7 +185,7 @@ def check(
     report = _with_import(report, counted(warned))
     started = time.monotonic()
     if sensitivity:
-        report = _with_power(report, chosen, processes)
+        report = _with_power(report, chosen, processes, most)
     document = report.to_json()
     if file is not None:
         from dpfl_theory.checks.hypotheses import edges, untested_text
@@ -194,7 +194,7 @@ def check(
         own = [s for s in chosen if statements.file_of(s.id) is None]
         if sensitivity:
             print_message("checking again without each term of the right sides")
-        document["own"] = described(own, report.evidence, planted=sensitivity, file=file)
+        document["own"] = described(own, report.evidence, planted=sensitivity, file=file, limit=most)
         for s in own:
             near, about = edges(s), document["own"][s.id]
             about["edges"] = [edge.to_json() for edge in near]
@@ -240,7 +240,7 @@ def _with_import(report: Report, warned: Sequence[Warned]) -> Report:
     return replace(report, evidence=tuple(evidence))
 
 
-def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None) -> Report:
+def _with_power(report: Report, chosen: Sequence[Statement], processes: int | None, limit: float | None) -> Report:
     """The report with the errors that its checks would detect, measured by checking stronger statements."""
     from dpfl_theory.checks.power import measure
     from dpfl_theory.runtime.threads import usable_cores
@@ -248,7 +248,7 @@ def _with_power(report: Report, chosen: Sequence[Statement], processes: int | No
     print_message("checking stronger statements: the right sides smaller by up to 99.9 %")
     jobs = usable_cores() if processes is None else processes
     with Progress("sensitivity") as progress:
-        return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress))
+        return replace(report, power=measure([e.to_json() for e in report.evidence], chosen, jobs, progress, limit))
 
 
 def _planned(

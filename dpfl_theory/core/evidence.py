@@ -28,6 +28,7 @@ __all__ = [
     "SCHEMA",
     "UNCHECKED",
     "UNMET",
+    "UNSOLVED",
     "VERDICTS",
     "Evidence",
     "EvidenceList",
@@ -53,6 +54,8 @@ HALF = "half of the equality"
 """The note of a check that decides one half of an equality: which half."""
 UNMET = "hypothesis"
 """The note of a check whose instance does not meet a hypothesis: which one."""
+UNSOLVED = "unsolved"
+"""The note of a check that is undecided because a solver failed, which says nothing about the two sides."""
 UNCHECKED = "unchecked"
 """The verdict of a statement of which only the units were checked. A single check has no such verdict."""
 OF_STATEMENTS = ("holds", "violated", "inconclusive", UNCHECKED)
@@ -126,10 +129,16 @@ class Evidence(Tabular):
 
     @property
     def ratio(self) -> float | None:
-        """lhs/rhs, the tightness of a positive bound where it holds."""
+        """lhs/rhs, the tightness of a positive bound where it holds; None where the right side is not positive, or no
+        side was computed."""
         if self.lhs is None or self.rhs is None or self.rhs <= 0.0:
             return None
         return self.lhs.estimate / self.rhs
+
+    @property
+    def shown_ratio(self) -> str:
+        """The ratio to four digits; ``-`` without one."""
+        return "-" if self.ratio is None else f"{self.ratio:.4g}"
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data; numbers that are not finite become None."""

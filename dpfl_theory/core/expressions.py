@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
+from dpfl_theory.errors import InputError, nearest
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 
@@ -19,6 +20,13 @@ __all__ = ["AnySymbols", "Symbols", "compiled", "evaluate", "text_of"]
 
 _MEMORY = 1024
 """The number of formulas in the cache: more than the catalogue has."""
+
+
+class UnknownSymbol(InputError, KeyError):
+    """A name that is not a symbol of a statement."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class Symbols(Mapping[str, Any]):
@@ -42,7 +50,10 @@ class Symbols(Mapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if name not in self._known:
-            raise KeyError(f"{self._of} has no symbol {name!r}; it has {', '.join(self._known) or 'none'}")
+            known = ", ".join(self._known) or "none"
+            near = nearest(name, self._known)
+            remedy = f"take {near[0]!r}, or declare it" if near else "declare it, or take another one"
+            raise UnknownSymbol(f"{self._of} has no symbol {name!r}; it has {known}: {remedy}")
         return self._known[name]
 
     def __iter__(self) -> Iterator[str]:

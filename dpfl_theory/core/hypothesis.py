@@ -192,7 +192,11 @@ class Hypothesis:
         '0.9900 1.0100'
         """
         value = float(values[symbol])
-        signs = [(value * x, 1.0 if x > 1.0 else -1.0) for x in self.crossings(values, symbol)]
+        # A factor of 1 is one at a boundary: it lies above where a larger value is outside.
+        above = self._met({**values, symbol: value * (1.0 + share)})
+        signs = [
+            (value * x, 1.0 if x > 1.0 or (x == 1.0 and not above) else -1.0) for x in self.crossings(values, symbol)
+        ]
         ends = [(at * (1.0 - up * share), at * (1.0 + up * share)) for at, up in signs]
         return [(inside, outside) for inside, outside in ends if self._met({**values, symbol: inside})]
 

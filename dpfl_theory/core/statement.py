@@ -97,6 +97,12 @@ class Sides:
     rhs: Mapping[str, Any]
 
 
+class _FromChecks(str):
+    """A verdict that follows from the checks, so that `replace` with other checks gives another one."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, eq=False)
 class Statement:
     """An executable theorem, lemma, claim or step of a proof, exactly as printed.
@@ -115,8 +121,10 @@ class Statement:
     exist, or the checks' instances name a choice (a constant of O(.), a best step) that no hypothesis describes.
     ``smoke`` names its checks, that of its units included, that belong to the smoke set
     (`dpfl_theory.checks.profiles`); a form that is derived from this one by `replace` names its own. ``checks`` is a
-    tuple, or a `battery` that makes them of the statement. ``unnoticed``: the terms of a right side that holds whose
-    absence no check detects, each with the reason why no check can.
+    tuple, or a `battery` that makes them of the statement. ``expected``: the verdict that the statement is known to
+    have. Left out, it is ``violated`` where a check's is, or where the units are wrong, and ``holds`` otherwise.
+    ``unnoticed``: the terms of a right side that holds whose absence no check detects, each with the reason why no
+    check can.
     """
 
     id: str
@@ -131,7 +139,7 @@ class Statement:
     sides: Callable[..., Sides] | None = None
     prescription: Callable[..., Mapping[str, Any]] | None = None
     checks: tuple[Check, ...] = ()
-    expected: str = "holds"
+    expected: str = ""
     homogeneous: bool = True
     erratum: Erratum | None = None
     remark: Remark | None = None
@@ -149,6 +157,9 @@ class Statement:
             object.__setattr__(self, "checks", tuple(self.checks.of(self)))
         if strange := set(smoke) - {UNITS, *(c.name for c in self.checks)}:
             raise ValueError(f"{self.id} has no check {', '.join(map(repr, sorted(strange)))} for the smoke set")
+        if not self.expected or isinstance(self.expected, _FromChecks):
+            refuted = not self.homogeneous or any(c.expected == "violated" for c in self.checks)
+            object.__setattr__(self, "expected", _FromChecks("violated" if refuted else "holds"))
         marked = tuple(replace(c, smoke=True) if c.name in smoke else c for c in self.checks)
         object.__setattr__(self, "checks", marked)
         object.__setattr__(self, "units_in_smoke", UNITS in smoke)

@@ -20,13 +20,14 @@ def described(
     evidence: Sequence[Evidence],
     planted: bool = False,
     file: str | Path | None = None,
+    limit: float | None = None,
 ) -> dict[str, Any]:
     """Each statement as plain data: its file, its text, its formula, its symbols, hypotheses and power.
 
     The formula has a line of LaTeX for each term. The power is what its checks could detect (null for a statement that
     is refuted, or has no sides). With ``planted`` it includes the terms of the right side that could be left out
-    without being detected, for which the checks run again. file: the file that defines the statements, which the
-    command that repeats their evidence names."""
+    without being detected. For these the checks run again, each for at most ``limit`` seconds. file: the file that
+    defines the statements, which the command that repeats their evidence names."""
     from dpfl_theory.statements.units import format_unit
 
     found: dict[str, Any] = {}
@@ -47,7 +48,8 @@ def described(
             ],
             "hypotheses": [a.text for a in s.hypotheses],
             "hypotheses_markdown": hypotheses(s),
-            "noticed": power and {**power.to_json(), "left_out": undetected_terms(s, evidence) if planted else None},
+            "noticed": power
+            and {**power.to_json(), "left_out": undetected_terms(s, evidence, limit) if planted else None},
         }
     return found
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.semantics.base import Vector, World, average
 from dpfl_theory.semantics.operations import BaseOperations
 
@@ -52,6 +52,11 @@ class Oracle(BaseOperations):
         self.start, self.k = start, 0
         self.clients = range(world.clients)
         self._dimension, self._variances, self._asked = dimension, variances, 0
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        raise AttributeError(str(unknown_name("operation of the oracle", name, (n for n in dir(self) if n[0] != "_"))))
 
     def start_round(self, k: Any) -> None:
         """Round k begins."""

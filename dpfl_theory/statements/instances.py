@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Statement
+from dpfl_theory.errors import InputError
 
 __all__ = ["Instance", "Instances", "Row", "Runs", "edge", "edges_of", "fixed", "independent", "problem", "row"]
 
@@ -57,8 +58,12 @@ class Row:
         )
 
 
-def row(tags: str, name: str, instance: Mapping[str, Any]) -> Row:
+def row(tags: str, name: str, instance: Mapping[str, Any] | None = None) -> Row:
     """A row with these tags, separated by spaces."""
+    if not isinstance(name, str) or not isinstance(instance, Mapping):
+        raise InputError(
+            f"a row has the tags {tags!r} and the name {name!r}: write row('tags', 'name', {{'K': 2, ...}})"
+        )
     return Row(name, instance, frozenset(tags.split()))
 
 
@@ -110,10 +115,18 @@ class Instances(tuple[Row, ...]):
             tagged = [one for one in self if tag in one.tags]
             if not tagged:
                 known = ", ".join(sorted({t for one in self for t in one.tags}))
-                raise ValueError(f"no instance has the tag {tag!r}: choose among {known}")
+                remedy = (
+                    f"choose among {known}"
+                    if known
+                    else "give its rows tags"
+                    if self
+                    else "the table has no rows, so give it some, with table=TABLE"
+                )
+                raise InputError(f"no instance has the tag {tag!r}: {remedy}")
             for one in tagged:
                 if found.setdefault(one.name, one.instance) != one.instance:
-                    raise ValueError(f"two different instances with the tags {tags!r} have the name {one.name!r}")
+                    message = f"with the tags {tags.strip()!r} have the name {one.name!r}: rename one"
+                    raise InputError(f"two different instances {message}")
         return found
 
     def copied(

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Experiment, Symbols, Values, WorstCase
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import InputError, InstanceError
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Length, Oracle
@@ -210,7 +210,10 @@ def _problem(plan: Plan) -> Problem:
 
     given = dict(plan.instance.get("problem", {}))
     if "name" in given:
-        return problems.make(given.pop("name"), **given)
+        try:
+            return problems.make(given.pop("name"), **given)
+        except InputError as error:
+            raise InstanceError(f"its problem: {error}") from error
     clients = int(plan.constant("clients", Fraction(1)) or 1)
     d = plan.constant("dimension", None)
     sizes = {"clients": clients, "dimension": 10 if d is None else int(d), **given}

@@ -29,6 +29,15 @@ _OBSERVED: dict[str, Callable[[Any, Vector, Vector], Any]] = {
 """Observables in the operations of a world."""
 
 
+_DOMAINS: dict[str, Callable[[Fraction], bool]] = {
+    "positive": lambda x: x > 0,
+    "nonnegative": lambda x: x >= 0,
+    "integer": lambda x: x.denominator == 1,
+    "probability": lambda x: 0 <= x <= 1,
+    "real": lambda x: True,
+}
+
+
 class Plan:
     """A parsed instance: its numbers and its symbols' roles."""
 
@@ -47,6 +56,18 @@ class Plan:
                 raise InstanceError(f"{name} is computed from the problem, but the instance gives it: leave it out")
         self.units = {name: s.unit for name, s in symbols.items()}
         self.numbers: dict[str, Fraction] = {name: _number(name, instance[name]) for name in given}
+        counts = {iteration.rounds, *(iteration.symbol(role) for role in ("clients", "dimension"))}
+        for name, value in self.numbers.items():
+            domain = symbols[name].domain
+            if name in counts and (value < 1 or value.denominator > 1):
+                raise InstanceError(f"the instance gives {name} = {value}: give a whole number of at least 1")
+            if not _DOMAINS[domain](value):
+                message = f"and its domain is {domain}: give another value, or declare another domain"
+                raise InstanceError(f"the instance gives {name} = {value}, {message}")
+        if not isinstance(instance.get("replicates", 1), int) or instance.get("replicates", 1) < 1:
+            raise InstanceError(
+                f"the instance gives {instance['replicates']!r} replicates: give a whole number of at least 1"
+            )
         for role in OF_INSTANCES:
             symbol = iteration.symbol(role)
             if symbol is not None and symbol not in self.numbers:
@@ -57,8 +78,10 @@ class Plan:
         self.numbers |= self.prescribed(self.numbers)
         missing = [name for name in symbols if name not in self.numbers and name not in found]
         if missing:
+            example = "2" if symbols[missing[0]].domain == "integer" else "'1/2'"
             raise InstanceError(
-                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: '1/2'"
+                f"the instance gives no value for {', '.join(missing)}: add it, as {missing[0]!r}: {example}, "
+                "or name it among the constants of the iteration if the problem decides it"
             )
         if iteration.rounds not in self.numbers:
             raise InputError(
@@ -106,6 +129,8 @@ class Plan:
         for k in range(self.rounds):
             oracle.start_round(k)
             old, state = self.point(state), self.iteration.round(oracle, state, s)
+            if state is None:
+                raise InputError("the round returns None: return the state after it")
             if self.iteration.average:
                 seen = old if self.iteration.average == "before" else self.point(state)
                 mean = mean + (seen - mean) * (one / (k + 1))
@@ -134,7 +159,7 @@ class Plan:
         except WorkLimitError as error:
             fewer = int(self.rounds * math.log(maximum) / math.log(max(world.ways, 2)))
             message = f"at most {fewer}" if 0 < fewer < self.rounds else "fewer"
-            raise WorkLimitError(f"{error}: take {message} rounds, or check it by=('monte-carlo',)") from error
+            raise WorkLimitError(f"{error}: take {message} rounds, or give its row the tag monte-carlo") from error
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]
@@ -145,7 +170,7 @@ class Plan:
         for name, _ in e.parts:
             if name not in _OBSERVED:
                 raise InputError(
-                    f"the observable {name!r} of {e.name} is known for runs only: check it by=('monte-carlo',), or "
+                    f"the observable {name!r} of {e.name} is known for runs only: give its row the tag monte-carlo, or "
                     f"take one of {', '.join(_OBSERVED)}"
                 )
         return range(self.rounds, self.rounds + 1) if e.when == "end" else range(self.rounds)

@@ -21,6 +21,10 @@ from dpfl_theory.statements.words import documented_beside
 __all__ = ["loaded"]
 
 
+class _FileError(InputError):
+    """A fault of the file whose sentence names the file."""
+
+
 def loaded(file: Path, catalogue: Mapping[str, Statement], seconds: float) -> tuple[Statement, ...]:
     """The statements of a file, whose import may take this number of seconds; ``catalogue``: those that it may refer to
     and must not shadow.
@@ -62,13 +66,16 @@ def _import_errors(file: Path, alone: bool = False) -> Iterator[None]:
     """Exceptions raised inside are reported as faults of the file. alone: whether only the file can interrupt here."""
     try:
         yield
-    except InputError:
+    except _FileError:
         raise
     except BaseException as error:  # an exit, too, is a fault of the file
         if isinstance(error, KeyboardInterrupt) and not alone:
             raise
-        why = str(error) if isinstance(error, TimeoutExceeded) else f"{format_error(error)}{line_of(error, file)}"
-        raise InputError(f"statement file {str(file)!r} cannot be imported: {why}") from error
+        if isinstance(error, InputError):
+            why = f"{error}{line_of(error, file)}"
+        else:
+            why = str(error) if isinstance(error, TimeoutExceeded) else f"{format_error(error)}{line_of(error, file)}"
+        raise _FileError(f"statement file {str(file)!r} cannot be imported: {why}") from error
 
 
 def _executed(file: Path) -> tuple[Statement, ...]:
@@ -80,7 +87,7 @@ def _executed(file: Path) -> tuple[Statement, ...]:
     spec.loader.exec_module(module)
     found = getattr(module, "STATEMENTS", ())
     if not isinstance(found, (tuple, list)) or not found or not all(isinstance(s, Statement) for s in found):
-        raise InputError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
+        raise _FileError(f"statement file {str(file)!r} defines no STATEMENTS: set it to a tuple of Statement objects")
     words = file.with_suffix(".md")
     if not words.is_file():
         return tuple(found)

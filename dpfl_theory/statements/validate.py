@@ -137,7 +137,12 @@ def _faults(hypothesis: Hypothesis) -> Iterator[str]:
         try:
             _ = hypothesis.relations
         except Exception as error:
-            yield str(error) if isinstance(error, InputError) else f"a hypothesis cannot be read: {format_error(error)}"
+            if isinstance(error, InputError):
+                yield str(error)
+            elif "truth value of Relational" in str(error):
+                yield "a hypothesis joins relations by 'and', 'or' or a chain: give a tuple, (0 < s.rho, s.rho < 1)"
+            else:
+                yield f"a hypothesis cannot be read: {format_error(error)}"
     elif not callable(hypothesis.tested_by) or not accepts_arguments(hypothesis.tested_by, 2):
         yield f"the test of the hypothesis {hypothesis.words!r} must take (problem, values)"
 

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.oracle import Oracle
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import Instances, Iteration, row
 
 # 1. The symbols: name, meaning, unit (exponents of F, the objective, and X, the parameters), domain, LaTeX.  <-
 SYMBOLS = (
@@ -44,14 +44,16 @@ def step(o: Oracle, x: Vector, s: Symbols) -> Any:
     return x - s.eta * (o.gradient(x) + o.noise(s.sigma))
 
 
-# 5. The symbols that are constants of the problem, and the class of its functions ('dpfl-theory list constants' and
-#    'list classes' show the available ones).  <-
-DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex")
+# 5. The instances: tags, a name, and the values of the chosen symbols, in units in which L = 1 and D = 1. At most 4
+#    rounds have worst cases over all functions of the class, more have runs; all have exact values on quadratics.  <-
+TABLE = Instances((
+    row("few", "two rounds", {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}),
+    row("many", "a hundred rounds", {"K": 100, "d": 10, "eta": "1/2", "sigma": "1/8"}),
+))  # fmt: skip
 
-# 6. The instances: the values of the chosen symbols, in units in which L = 1 and D = 1. Use few rounds for worst cases
-#    over all functions of the class, and many for exact values on quadratics and for runs.  <-
-FEW = {"two rounds": {"K": 2, "d": 3, "eta": "1/2", "sigma": "1/4"}}
-MANY = {"a hundred rounds": {"K": 100, "d": 10, "eta": "1/2", "sigma": "1/8"}}
+# 6. The symbols that are constants of the problem, and the class of its functions ('dpfl-theory list constants' and
+#    'list classes' show the available ones).  <-
+DESCENT = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"}, functions="convex", table=TABLE)
 
 THEOREM = Statement(
     id="mine.theorem-name",
@@ -63,7 +65,9 @@ THEOREM = Statement(
     expectations=(GAP,),
     hypotheses=(Hypothesis(lambda s: s.eta <= 1 / s.L),),  # <- a relation between symbols, or several
     sides=sides,
-    checks=DESCENT.checks(FEW, by=("worst-case", "exact")) + DESCENT.checks(MANY, by=("exact", "monte-carlo")),
+    # The rows with these tags, special cases (sigma = 0), just inside and just outside each hypothesis. Relations to
+    # other statements (`dpfl_theory.statements.relations`) are further parts.  <-
+    checks=battery(DESCENT("few many")),
 )
 
 STATEMENTS = (THEOREM,)

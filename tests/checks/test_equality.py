@@ -13,7 +13,7 @@ from dpfl_theory.checks.certificate_file import is_proof, of_evidence
 from dpfl_theory.checks.power import detected_by_checks
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
-from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols
 from dpfl_theory.core.evidence import HALF, Evidence
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.oracle import Oracle
@@ -44,7 +44,8 @@ def descent(o: Oracle, x: Any, s: Symbols) -> Any:
 
 def made(step: Any, sides: Any, symbol: Expected = SQUARE, relation: str = "==", K: int = 2) -> Statement:
     iteration = Iteration(step, {"L": "smoothness", "d": "dimension", "D": "start-distance"})
-    checks = iteration.checks({"a": {"K": K, "d": 3, "eta": "1/2", "sigma": "1/4"}}, by=("worst-case",))
+    instance = {"K": K, "d": 3, "eta": "1/2", "sigma": "1/4"}
+    checks = (Check("worst-case", "a", iteration.build("worst-case"), instance),)
     about = {"symbols": SYMBOLS, "expectations": (symbol,), "relation": relation, "checks": checks}
     return Statement("mine.equal", "lemma", "t", Source("mine", "here"), "text", sides=sides, **about)  # type: ignore[arg-type]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
+import os
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
@@ -15,8 +16,9 @@ import sympy as sp
 from dpfl_theory.checks import power
 from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.core import Case, Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values
-from dpfl_theory.core.evidence import Evidence, Interval
+from dpfl_theory.core.evidence import ENDED, UNSOLVED, Evidence, Interval
 from dpfl_theory.core.formula import sides_of
+from dpfl_theory.runtime.time_limits import WorkerDied
 from dpfl_theory.statements.power import Power
 
 
@@ -268,21 +270,32 @@ def test_every_planted_change_has_a_process_of_its_own() -> None:
     assert CALLS == []
 
 
-def test_waiting_is_told_until_something_comes() -> None:
-    calls: list[str] = []
+def test_a_process_that_ends_early_ends_the_measurement() -> None:
+    """A pool of processes would wait for its result for ever."""
 
-    class Slow:
-        left = 2
+    def ends(changed: Statement, _: Mapping[str, Any]) -> Outcome:
+        os._exit(3)
 
-        def next(self, timeout: float) -> str:
-            assert timeout == 1.0
-            if self.left:
-                self.left -= 1
-                raise multiprocessing.TimeoutError
-            return "done"
+    before = evidence(rhs=None, limits=None, method="algebra", check="ends")
+    with pytest.raises(WorkerDied, match="ended with code 3"):
+        power.measure([before], [statement(Check("algebra", "ends", ends, part="a test"))], jobs=2)
 
-    assert power._next(Slow(), lambda: calls.append("waiting")) == "done"
-    assert len(calls) == 3
+
+def test_a_planted_change_that_takes_too_long_shows_nothing() -> None:
+    def slow(changed: Statement, _: Mapping[str, Any]) -> Outcome:
+        time.sleep(60.0)
+        return Outcome(True, "so")
+
+    before = evidence(rhs=None, limits=None, method="algebra", check="slow")
+    check = Check("algebra", "slow", slow, part="a test")
+    found = power.measure([before], [statement(check)], limit=0.2)["mine.one"]
+    assert found.least["algebra"] == (None, "")
+
+
+@pytest.mark.parametrize(("note", "counts"), [({}, True), ({UNSOLVED: True}, False), ({ENDED: True}, False)])
+def test_a_failed_solver_detects_nothing(note: dict[str, Any], counts: bool) -> None:
+    before = evidence()
+    assert power._turned(before, {**before, "verdict": "inconclusive", "notes": note}) == counts
 
 
 def test_a_fingerprint_counts_relation_terms_and_checks() -> None:

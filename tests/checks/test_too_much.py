@@ -12,7 +12,7 @@ import pytest
 from patience import HANGS, Watch, given_time
 
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.core import Expected, Sides, Source, Statement, Symbol, Symbols, Values, checks
+from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols, Values, checks
 from dpfl_theory.core.evidence import ENDED
 from dpfl_theory.errors import WorkLimitError
 from dpfl_theory.semantics.base import Vector, expected
@@ -47,7 +47,7 @@ def stated(**more: Any) -> Statement:
 @pytest.mark.parametrize(("method", "most", "rounds"), [("exact", 100_000, 8), ("worst-case", 1000, 4)])
 def test_cohorts_that_fall_in_too_many_ways_are_counted_beforehand(method: str, most: int, rounds: int) -> None:
     iteration = Iteration(sampled, {"L": "smoothness", "n": "clients", "D": "start-distance"})
-    statement = stated(checks=iteration.checks({"fifty": {"K": 50, "n": 4, "eta": "1/2"}}, by=(method,)))
+    statement = stated(checks=(Check(method, "fifty", iteration.build(method), {"K": 50, "n": 4, "eta": "1/2"}),))
     with Watch() as watch:
         (e,) = run_plan(plan([statement], (method,))).evidence
     assert watch.seconds < 10.0

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import pytest
+import sympy as sp
+from PEPit import PEP
+from PEPit.functions import SmoothConvexFunction
 
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.estimation import SOLVER_TOLERANCE, VIOLATION_MARGIN, Solution
+from dpfl_theory.checks.execute import run_one
 from dpfl_theory.checks.homogeneity import NotACone
 from dpfl_theory.checks.settings import Settings
-from dpfl_theory.core import Check, Performance, Source, Statement, WorstCase
-from dpfl_theory.core.evidence import HALF, Evidence
-from dpfl_theory.errors import InputError
+from dpfl_theory.core import Check, Expected, Performance, Sides, Source, Statement, Symbol, WorstCase
+from dpfl_theory.core.evidence import HALF, UNSOLVED, Evidence
+from dpfl_theory.errors import CheckError, InputError
 
 INF = math.inf
 HALFWAY = Solution("optimal", 0.5, 0.5, 0.0, False, True, False, None, ())
@@ -50,7 +56,7 @@ def of(monkeypatch: pytest.MonkeyPatch, performance: Performance = PAIR, **known
         ({"primal": 1.0, "dual": 1.0, "signed": False}, "inconclusive", "can be negative"),
         ({"primal": 1.0, "dual": 1.0, "defect": 1.1e-6}, "inconclusive", "not solved"),
         ({"primal": 1.5, "dual": 1.5}, "inconclusive", "not solved (status optimal, primal 1.5, dual 1.5)"),
-        ({"primal": 1.5, "dual": 1.5, "signed": False}, "inconclusive", "not solved"),
+        ({"primal": 1.5, "dual": 1.5, "signed": False}, "inconclusive", "verified: the bound is exceeded, so correct"),
         # The gap of primal and dual value, relative to the larger one of 1 and the primal value: 1e-5 is small.
         ({"primal": 0.0, "dual": 1e-5}, "holds", "at most 1 within"),
         ({"primal": 0.0, "dual": 1.1e-5}, "inconclusive", "not solved"),
@@ -74,6 +80,7 @@ def test_the_verdict(monkeypatch: pytest.MonkeyPatch, known: dict[str, Any], ver
     assert found.notes["proved_exactly"] == known.get("proved", False)
     assert found.notes["refuted_exactly"] == ("refuted" in known)
     assert "worst_ratio_of" not in found.notes
+    assert (UNSOLVED in found.notes) == (words == "not solved")
 
 
 @pytest.mark.parametrize(
@@ -107,8 +114,9 @@ def test_the_limits_of_the_ratio(known: dict[str, Any], limits: tuple[float, flo
 )
 def test_coefficients_far_apart(monkeypatch: pytest.MonkeyPatch, span: tuple[float, float], message: bool) -> None:
     monkeypatch.setattr(worst_case, "span", lambda _: span)
-    words = worst_case._too_far_apart(PAIR)
-    assert bool(words) == message
+    words = worst_case._remedy(PAIR, False)
+    assert ("choose units" in words) == message
+    assert ("take fewer rounds" in words) != message
     if message:
         assert f"lie between {span[0]:.2g} and {span[1]:.2g}" in words
         assert worst_case.FAR_APART == 1e6
@@ -263,3 +271,33 @@ def test_a_check_that_types_its_sides_names_a_part() -> None:
     check = replace(CHECK, part="")
     with pytest.raises(ValueError, match="'c' gives its sides itself"):
         worst_case.run(statement(), check, Settings())
+
+
+SYMBOLS = (Symbol("L", "smoothness", (1, -2)), Symbol("D", "distance", (0, 1)))
+GAP = Expected("gap", (("suboptimality", 1),), (1, 0), "g", "gap", "end")
+
+
+@pytest.mark.parametrize("paper", ["mine", "das2022"])
+@pytest.mark.parametrize("exact", [Fraction, sp.Integer])
+def test_exact_numbers_in_the_problem(exact: Callable[[int], Any], paper: str) -> None:
+    """A constant of the class may be one; PEPit takes no other step than a float, which the message says."""
+
+    def build(step: Any, _: Statement, __: Any) -> WorstCase:
+        problem = PEP()
+        f = problem.declare_function(SmoothConvexFunction, L=exact(1))
+        minimum, start = f.stationary_point(), problem.set_initial_point()
+        x = start - step * f.gradient(start)
+        return WorstCase(problem, {"L": exact(1), "gap": f(x) - f(minimum), "D^2": (start - minimum) ** 2})
+
+    about = {
+        "symbols": SYMBOLS,
+        "expectations": (GAP,),
+        "sides": lambda s: Sides({"gap": s.gap}, {"": s.L * s.D**2 / 6}),
+    }
+    checks = tuple(Check("worst-case", name, partial(build, x)) for name, x in (("float", 1.0), ("exact", exact(1))))
+    stated = Statement("mine.one", "lemma", "t", Source(paper, "here"), "text", checks=checks, **about)  # type: ignore[arg-type]
+    assert run_one(stated, checks[0], Settings()).verdict == "holds"
+    with pytest.raises(
+        CheckError, match=r"^check 'exact' of mine.one cannot be run: PEPit takes numbers of type int and float"
+    ):
+        run_one(stated, checks[1], Settings())

@@ -50,10 +50,19 @@ def law(statement: Statement, method: str, found: Power) -> str:
     return "parts" if all(c.part for c in compared(statement, method)) else "neither"
 
 
+def test_every_statement_has_a_row() -> None:
+    missing = [s.id for s in HOLDING if recorded(s.id) is None]
+    assert not missing, f"no power is on record for {', '.join(missing)}: run `make power ID={missing[0]}`"
+
+
 def on_record(statement: Statement) -> Power:
     found = recorded(statement.id)
-    assert found is not None, f"run `make power ID={statement.id}`"
+    if found is None:
+        pytest.skip(f"no power is on record for {statement.id}, for which another test fails")
     return found
+
+
+RECORDED = tuple(s for s in HOLDING if recorded(s.id) is not None)
 
 
 @EVERY
@@ -75,7 +84,7 @@ NOTHING_RIGHT = {
 def test_every_comparison_changes_with_the_right_side(method: str) -> None:
     """The evidence of each check changes with a thousandth of the right side."""
     short = {}
-    for statement in HOLDING:
+    for statement in RECORDED:
         whole = [c for c in compared(statement, method) if not c.part]
         missing = len(whole) - on_record(statement).reading[method][0] if whole else 0
         if missing > 0:
@@ -99,7 +108,7 @@ def test_what_lies_below_the_best_measured_ratio_is_noticed(statement: Statement
     assert share <= min(s for s in power.SHRINKAGES if s > 1.001 * (1.0 - found.ratio))
 
 
-SEVERAL = [s for s in HOLDING if on_record(s).terms]
+SEVERAL = [s for s in RECORDED if on_record(s).terms]
 """Statements with several recorded terms on the right; the next test compares the record with the statements."""
 
 
@@ -147,7 +156,7 @@ def test_less_than_a_right_side_of_zero_is_noticed(id_: str, method: str) -> Non
 def sample(method: str, most: int = 4, seconds: float = 3.0) -> list[tuple[Statement, Check, float]]:
     """A few random statements with a fixed seed, each with its least sensitive fast check and the sensitivity."""
     found = []
-    for statement in HOLDING:
+    for statement in RECORDED:
         if not compared(statement, method):
             continue
         power_ = on_record(statement)

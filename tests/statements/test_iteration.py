@@ -12,14 +12,14 @@ import pytest
 
 from dpfl_theory.checks.exact import compared
 from dpfl_theory.checks.runner import plan, run_plan
-from dpfl_theory.core import Check, Expected, Sides, Source, Statement, Symbol, Symbols
+from dpfl_theory.core import Check, Expected, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.semantics.replicates import Iterated
 from dpfl_theory.simulation import simulate
-from dpfl_theory.statements.iteration import Iteration
+from dpfl_theory.statements.iteration import METHODS, Instances, Iteration, edge, row
 
 SYMBOLS = (
     Symbol("K", "rounds", domain="integer"),
@@ -50,9 +50,14 @@ def stated(checks: tuple[Check, ...], when: str = "end", observable: str = "dist
     )
 
 
+def given(iteration: Iteration, instance: Mapping[str, Any], *methods: str) -> tuple[Check, ...]:
+    """The checks of one instance, without those that follow from it."""
+    return tuple(Check(m, "one", iteration.build(m), instance) for m in methods)
+
+
 def checked(iteration: Iteration, method: str, when: str = "end", **changes: Any) -> Any:
     """The object that a check of an iteration builds."""
-    statement = stated(iteration.checks({"one": {**GIVEN, **changes}}, by=(method,)), when)
+    statement = stated(given(iteration, {**GIVEN, **changes}, method), when)
     return statement.checks[0].make(statement)
 
 
@@ -159,7 +164,7 @@ def test_the_three_methods_agree_where_the_worst_function_is_a_quadratic() -> No
     """Gradient descent contracts by 1 - eta mu, and by no less: ratio 1 exactly and in the worst case; runs below."""
     iteration = Iteration(lambda o, x, s: x - s.eta * o.gradient(x), CONSTANTS, "strongly convex")
     statement = replace(
-        stated(iteration.checks({"two": {**GIVEN, "K": 2, "n": 1}})),
+        stated(given(iteration, {**GIVEN, "K": 2, "n": 1}, *METHODS)),
         sides=lambda s: Sides({"left": s.left}, {"right": (1 - s.eta * s.mu) ** (2 * s.K) * s.D**2}),
     )
     found = {e.method: e for e in run_plan(plan([statement])).evidence}
@@ -200,9 +205,7 @@ def test_worst_cases_know_noise_by_its_square() -> None:
                 {"left": s.left}, {"kept": kept, "noise": s.eta**2 * s.sigma**2 * factor.numerator / factor.denominator}
             )
 
-        statement = replace(
-            stated(iteration.checks({"one": {**GIVEN, "K": 1, "n": 1}}, by=("worst-case",))), sides=sides
-        )
+        statement = replace(stated(given(iteration, {**GIVEN, "K": 1, "n": 1}, "worst-case")), sides=sides)
         assert run_plan(plan([statement], ("worst-case",))).evidence[0].verdict == verdict
 
 
@@ -244,13 +247,78 @@ def test_what_a_description_cannot_do_is_told() -> None:
         Iteration(noisy, CONSTANTS, "strongly-convex")
     with pytest.raises(InputError, match="did you mean 'smoothness'"):
         Iteration(noisy, {"L": "smoothnes"})
-    statement = stated(Iteration(noisy, CONSTANTS).checks({"one": {**GIVEN}}, by=("exact",)))
+    statement = stated(given(Iteration(noisy, CONSTANTS), GIVEN, "exact"))
     odd = replace(statement, expectations=(Expected("left", (("snr", 1),), (0, 0), "E", "x"),))
     with pytest.raises(InputError, match="the observable 'snr' of left is known for runs only"):
         odd.checks[0].make(odd)
 
 
 def test_sides_are_compared_at_the_letters_of_the_instance() -> None:
-    statement = stated(Iteration(noisy, CONSTANTS, "strongly convex").checks({"one": GIVEN}, by=("exact",)))
+    statement = stated(given(Iteration(noisy, CONSTANTS, "strongly convex"), GIVEN, "exact"))
     cases = [compared(statement, v) for v in statement.checks[0].make(statement)]
     assert {case.rhs for case in cases} == {Fraction(1)}
+
+
+SHORT = Hypothesis(lambda s: s.eta <= 1 / s.L)
+LOW = Hypothesis(lambda s: s.eta * s.sigma <= s.D)  # which the problem decides: no row follows from it
+FEW = row("few", "three rounds", GIVEN)
+LONG = row("many", "thirty rounds", {**GIVEN, "K": 30})
+
+
+def in_battery(table: Instances, *arguments: Any, **named: Any) -> dict[tuple[str, str], Check]:
+    """The checks of a battery, by method and name."""
+    iteration = Iteration(noisy, CONSTANTS, "strongly convex", table=table)
+    statement = replace(stated(()), hypotheses=(SHORT, LOW), checks=battery(iteration(*arguments, **named)))
+    return {(c.method, c.name): c for c in statement.checks}
+
+
+def test_a_battery_has_rows_special_cases_and_edges() -> None:
+    found = in_battery(Instances((FEW, LONG)))
+    assert {m for m, name in in_battery(Instances((FEW,))) if name == "three rounds"} == set(METHODS)
+    derived = ("sigma = 0", "p = 0", "just inside eta <= 1/L", "just outside eta <= 1/L")
+    rows = {("worst-case", "three rounds"), ("exact", "three rounds"), *((m, "thirty rounds") for m in METHODS[1:])}
+    assert set(found) == rows | {("exact", name) for name in derived}
+    assert found["exact", "sigma = 0"].instance == {**GIVEN, "sigma": 0}
+    assert found["exact", "just inside eta <= 1/L"].instance["eta"] == "63/64"
+    outside = found["exact", "just outside eta <= 1/L"]
+    assert (outside.instance["eta"], outside.expected) == ("65/64", "not-applicable")
+    for check in found.values():
+        assert check.make(stated(tuple(found.values())))
+
+
+def test_a_battery_takes_tags_verdicts_edges_and_reasons() -> None:
+    long_edge = edge(SHORT, "eta L = 2", {**GIVEN, "eta": 2})
+    table = Instances((FEW, LONG, row("false", "wrong", {**GIVEN, "K": 1}), long_edge))
+    found = in_battery(table, "many", violated="false", without={"monte-carlo": "too slow", "p = 0": "no coin"})
+    assert {(m, name): c.expected for (m, name), c in found.items()} == {
+        ("exact", "thirty rounds"): "holds",
+        ("worst-case", "wrong"): "violated",
+        ("exact", "wrong"): "violated",
+        ("exact", "eta L = 2"): "not-applicable",
+        ("exact", "sigma = 0"): "holds",
+    }
+
+
+def test_a_battery_without_few_rounds_has_worst_cases_of_one_and_two() -> None:
+    found = in_battery(Instances((row("", "thirty rounds", {**GIVEN, "K": 30}),)))
+    assert {name for method, name in found if method == "worst-case"} == {
+        "thirty rounds, K = 1",
+        "thirty rounds, K = 2",
+    }
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"holds": "fwe"}, "no instance has the tag 'fwe': choose among few, many"),
+        ({"without": {"runs": "slow"}}, "mine.test has no check 'runs' to leave out"),
+    ],
+)
+def test_what_a_battery_does_not_know_is_told(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        in_battery(Instances((FEW, LONG)), **arguments)
+
+
+def test_a_boundary_at_the_instance_itself_is_found() -> None:
+    ((inside, outside),) = SHORT.near({"eta": 1, "L": 1}, "eta", 1 / 64)
+    assert (inside, outside) == pytest.approx((63 / 64, 65 / 64), rel=1e-6)

@@ -167,7 +167,6 @@ SECTION: Statement = Statement(
             without={"two clients apart in one dimension": "the repaired form has it"},
         ),
     ),
-    expected="violated",
     uses=("das2022.eq4", "das2022.eq5"),
 )
 

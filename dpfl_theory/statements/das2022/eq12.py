@@ -138,7 +138,6 @@ EQ12: Statement = Statement(
         COHORTS("cohorts", violated="cohorts-fail", cohorts="poisson"),
     ),
     smoke=("independent sampling, half a client expected",),
-    expected="violated",
     uses=("das2022.fact2",),
 )
 

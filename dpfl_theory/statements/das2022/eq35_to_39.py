@@ -130,7 +130,6 @@ EQ35: Statement = Statement(
         worst.SHORT_PHASES,
         worst.near_threshold("independent"),
     ),
-    expected="violated",
     uses=("das2022.eq34", "das2022.eq12"),
 )
 
@@ -142,7 +141,6 @@ _SHORT = Hypothesis(
 
 EQ35_REPAIRED: Statement = replace(
     EQ35,
-    expected="holds",
     id="das2022.eq35.repaired",
     source=Source(das.PAPER, _WHERE, "35"),
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),

@@ -51,7 +51,6 @@ EQ47: Statement = Statement(
         worst.round_checks("dp-normfedavg", ("independent",)),
         NORMALISE("norm", violated="norm-jumps", cohorts="poisson"),
     ),
-    expected="violated",
     uses=("das2022.eq46", "das2022.eq12"),
 )
 

@@ -72,7 +72,6 @@ def _printed(
             runs("limit", violated="limit-E", without=_APART if "weighted" in expectation else None),
         ),
         smoke=smoke,
-        expected="violated",
         uses=(finite.id,),
     )
 
@@ -80,7 +79,6 @@ def _printed(
 def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str, runs: Runs) -> Statement:
     return replace(
         printed,
-        expected="holds",
         id=id_,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=False),

@@ -23,7 +23,6 @@ def _read(id_: str, printed: Statement, uses: Iterable[str], *parts: Part, algeb
         reading_of=printed.id,
         hypotheses=(*printed.hypotheses, das.EXACT_COHORT),
         checks=battery(own, *parts),
-        expected="holds",
         uses=tuple(uses),
     )
 

@@ -133,7 +133,6 @@ SMOOTH_ALONE: Statement = replace(
         CLIP("slack-step"),
     ),
     smoke=("non-convex, eta L = 1",),
-    expected="violated",
 )
 
 STATEMENTS = (LEMMA10, SMOOTH_ALONE)

@@ -96,13 +96,11 @@ B: Statement = Statement(
         NORMALISE("lipschitz sampling inside", violated="jumps in-range", cohorts="poisson"),
     ),
     smoke=("units", "shared minimiser, full participation"),
-    expected="violated",
     uses=("das2022.theorem7.alpha",),
 )
 
 B_REPAIRED: Statement = replace(
     B,
-    expected="holds",
     id="das2022.theorem4b.repaired",
     symbols=(*_SYMBOLS, *das.symbols("kappa")),
     sides=lambda s: _sides_b(s, s.kappa),

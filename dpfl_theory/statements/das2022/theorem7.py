@@ -114,7 +114,6 @@ GENERAL: Statement = Statement(
         ),
     ),
     smoke=("unequal clients, independent r = 1, eta L = 0.01",),
-    expected="violated",
     uses=_USES,
 )
 
@@ -132,7 +131,6 @@ ALPHA: Statement = Statement(
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         NORMALISE("alpha-norm inside", violated="alpha-jumps", cohorts="poisson"),
     ),
-    expected="violated",
     uses=("das2022.theorem7",),
 )
 
@@ -151,7 +149,6 @@ def _repaired(
     """The printed statement with kappa in its normalisation term."""
     return replace(
         printed,
-        expected="holds",
         id=id_,
         symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,

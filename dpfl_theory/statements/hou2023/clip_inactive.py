@@ -66,7 +66,6 @@ INACTIVE: Statement = Statement(
         checks("exact", second_messages, _BEYOND, "not-applicable"),
         FREE("quiet", violated="noisy"),
     ),
-    expected="violated",
     uses=("hou2023.lemma1",),
 )
 
@@ -79,7 +78,6 @@ REPAIRED: Statement = replace(
     hypotheses=(*INACTIVE.hypotheses, hou.ALWAYS),
     sides=lambda s: Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi}),
     checks=battery(_message_bound, MESSAGES("messages", near="three clients in one dimension"), FREE("always")),
-    expected="holds",
     uses=(),
 )
 

@@ -121,7 +121,6 @@ LEMMA1: Statement = Statement(
             "violated",
         ),
     ),
-    expected="violated",
 )
 
 REPAIRED: Statement = replace(
@@ -132,7 +131,6 @@ REPAIRED: Statement = replace(
     **_at_least(_enough),
     checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),
     smoke=("the smallest constant",),
-    expected="holds",
 )
 
 STATEMENTS = (LEMMA1, REPAIRED)

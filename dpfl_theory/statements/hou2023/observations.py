@@ -81,7 +81,7 @@ def _observation(id_: str, *parts: Any, **more: Any) -> Statement:
 
 def _by_clients(id_: str, observation: Statement, *parts: Any) -> Statement:
     """The reading that scores the clients' own vectors."""
-    return replace(observation, id=id_, reading_of=observation.id, checks=battery(*parts), expected="violated")
+    return replace(observation, id=id_, reading_of=observation.id, checks=battery(*parts))
 
 
 # The best choices, exactly.

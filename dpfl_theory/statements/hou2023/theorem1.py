@@ -137,7 +137,6 @@ CLIPPED: Statement = replace(
     hypotheses=(*(a for a in THEOREM1.hypotheses if a is not hou.UNCLIPPED), hou.CLIPPED),
     checks=battery(checks("exact", _second_iteration, _TWO_ITERATIONS, "violated"), CLIPPED_RUNS(violated="clipped")),
     smoke=("two iterations from x*, one client",),
-    expected="violated",
     uses=("hou2023.lemma1", "hou2023.contraction"),
 )
 
