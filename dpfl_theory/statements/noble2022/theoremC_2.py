@@ -85,7 +85,6 @@ CONVEX: Statement = Statement(
     checks=battery(
         refuting.starts_at_the_minimiser("D0"), refuting.two_slopes, refuting.first_step("excess", "fedavg")
     ),
-    expected="violated",
     uses=("noble2022.lemmaC.1",),
 )
 

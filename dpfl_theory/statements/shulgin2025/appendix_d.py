@@ -179,7 +179,6 @@ LARGER_BETA: Statement = replace(
         _edges(*_SUM, "a residual of at most R"),
         NORMALISE("within", violated="overshooting"),
     ),
-    expected="violated",
     reading_of="shulgin2025.lemma2",
 )
 

@@ -153,7 +153,6 @@ ANY_D: Statement = replace(
         _TWELVE,
         NORMALISE.by(accurate)("small", violated="less"),
     ),
-    expected="violated",
     reading_of="shulgin2025.eq12",
 )
 

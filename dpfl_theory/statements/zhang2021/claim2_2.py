@@ -355,12 +355,10 @@ EQ7: Statement = Statement(
         _unclipped,
         checks("exact", grown, {"a = Lambda = c = 1, b = 0, x = 3": _SIMPLE, "clipped part": _LARGER}, "violated"),
     ),
-    expected="violated",
 )
 
 REPAIRED: Statement = replace(
     EQ7,
-    expected="holds",
     id="zhang2021.eq7.repaired",
     sides=lambda s: _loss(s, s.residual / s.a, s.weight * s.a**2),
     homogeneous=True,

@@ -114,12 +114,10 @@ EQ14: Statement = zhang.proof_step(
         one.step_checks(verdict=lambda direction, instance: "violated", directions=(">=",)),
         SAMPLED(violated="unclipped"),
     ),
-    expected="violated",
 )
 
 EQ14_REPAIRED: Statement = replace(
     EQ14,
-    expected="holds",
     id="zhang2021.eq14.repaired",
     symbols=zhang.symbols("eta_l alpha Q square local_square drift_square"),
     sides=lambda s: _eq14_sides(s, "drift_square"),
@@ -354,7 +352,6 @@ EQ18: Statement = zhang.proof_step(
 
 EQ18_SETS: Statement = replace(
     EQ18,
-    expected="violated",
     id="zhang2021.eq18.algorithm3",
     checks=battery(
         _slack("without", "without replacement", "violated"),
@@ -471,13 +468,11 @@ EQ19: Statement = zhang.proof_step(
         _sums(),
         LOCAL("local-gradients", violated="local-noise at-minimum"),
     ),
-    expected="violated",
     uses=("zhang2021.eq15",),
 )
 
 EQ19_REPAIRED: Statement = replace(
     EQ19,
-    expected="holds",
     id="zhang2021.eq19.repaired",
     sides=lambda s: Sides(
         {"updates": s.local_squares}, {name: s.N * term for name, term in repaired_squares(s).items()}

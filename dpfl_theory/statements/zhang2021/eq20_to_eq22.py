@@ -108,7 +108,6 @@ EQ20: Statement = zhang.proof_step(
     sides=_eq20_sides,
     homogeneous=False,
     checks=battery(_missing, EXACT("fair inside", violated="sampled")),
-    expected="violated",
     uses=(
         *("zhang2021.eq13", "zhang2021.eq14", "zhang2021.eq15", "zhang2021.eq16", "zhang2021.eq17"),
         *("zhang2021.eq18", "zhang2021.eq19"),
@@ -117,7 +116,6 @@ EQ20: Statement = zhang.proof_step(
 
 EQ20_REPAIRED: Statement = replace(
     EQ20,
-    expected="holds",
     id="zhang2021.eq20.repaired",
     sides=_eq20_repaired_sides,
     homogeneous=True,
@@ -193,13 +191,11 @@ EQ21: Statement = zhang.proof_step(
     sides=lambda s: _eq21_sides(s, 1 + 12 * s.eta_l * s.eta_g / s.P, stochastic_gradients=3 * s.sigma_l**2 / s.N),
     homogeneous=False,
     checks=battery(_dropped, EXACT("inside-printed", violated="optimum-printed"), one.round_checks()),
-    expected="violated",
     uses=("zhang2021.eq20",),
 )
 
 EQ21_REPAIRED: Statement = replace(
     EQ21,
-    expected="holds",
     id="zhang2021.eq21.repaired",
     hypotheses=(zhang.steps(repaired_limits),),
     sides=lambda s: _eq21_sides(s, 1, sampling=_sampling(s) / (4 * s.P)),
@@ -276,13 +272,11 @@ EQ22: Statement = zhang.proof_step(
     sides=_eq22_sides,
     homogeneous=False,
     checks=battery(_rearranged(EQ21, "violated"), TREE("everybody inside-printed", violated="broken")),
-    expected="violated",
     uses=("zhang2021.eq21",),
 )
 
 EQ22_REPAIRED: Statement = replace(
     EQ22,
-    expected="holds",
     id="zhang2021.eq22.repaired",
     hypotheses=zhang.hypotheses(repaired_limits, SMOOTH_BY_CONSTRUCTION),
     sides=lambda s: Sides(lhs={"gradients": s.E_aligned}, rhs={**_summed_terms(s), **repaired_terms(s)}),

@@ -165,13 +165,11 @@ THEOREM: Statement = Statement(
         TREE.by(partial(long_run, below=True))(violated="long"),
         runs(printed_limits)(violated="printed"),
     ),
-    expected="violated",
     uses=("zhang2021.eq22",),
 )
 
 REPAIRED: Statement = replace(
     THEOREM,
-    expected="holds",
     id="zhang2021.theorem3.1.repaired",
     hypotheses=zhang.hypotheses(repaired_limits),
     sides=lambda s: _sides(s, eq20_to_eq22.repaired_terms(s)),
@@ -278,12 +276,10 @@ ALPHA_BOUND: Statement = Statement(
     sides=lambda s: _factors(s, s.eta_l),
     homogeneous=False,
     checks=battery(_near_threshold("violated"), checks("exact", drawn, _DRAWN, {"c < 1": "violated"})),
-    expected="violated",
 )
 
 ALPHA_BOUND_REPAIRED: Statement = replace(
     ALPHA_BOUND,
-    expected="holds",
     id="zhang2021.alpha-bound.repaired",
     sides=lambda s: _factors(s, s.eta_l / s.c),
     homogeneous=True,

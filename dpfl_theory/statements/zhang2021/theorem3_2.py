@@ -489,7 +489,6 @@ COROLLARY: Statement = Statement(
     source=zhang.source("Corollary 3.2.1, Section 3.2", "9"),
     relation="exists",
     checks=battery(_from_theorem, _best_printed_rate, no_constant),
-    expected="violated",
     uses=("zhang2021.theorem3.1", "zhang2021.theorem3.2"),
 )
 

@@ -67,7 +67,6 @@ ROUNDS: Statement = Statement(
         Check("privacy", "the printed T are private", _private, {"T": PRINTED}),
     ),
     smoke=("the largest T",),
-    expected="violated",
     uses=("noble2022.theorem4.1.third-party", "noble2022.eq5", "noble2022.eq8"),
 )
 
@@ -82,7 +81,6 @@ REPAIRED: Statement = replace(
         edges(_largest, {"T": {"160": CORRECTED["160"]}}, _EDGES),
     ),
     smoke=("the largest T",),
-    expected="holds",
     uses=("noble2022.eq5", "noble2022.eq8"),
 )
 

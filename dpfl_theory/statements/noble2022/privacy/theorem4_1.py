@@ -141,7 +141,6 @@ THIRD_PARTY: Statement = Statement(
         _at("Step 1 as Renyi DP", _first_step, _OF_ORDERS, part=_PART),
     ),
     smoke=("Step 1 as Renyi DP",),
-    expected="violated",
     uses=("noble2022.claim4.1.third-party", *_PRIVACY, "noble2022.eq8"),
 )
 

@@ -385,7 +385,6 @@ COROLLARY: Statement = Statement(
         _worst("convex", 2, "3", "violated"),
     ),
     smoke=("convex, K = 2, eta_l nu = 3",),
-    expected="violated",
     uses=("noble2022.lemmaC.1",),
 )
 
@@ -403,7 +402,6 @@ REPAIRED: Statement = replace(
         "second display, one of four users, lagging, little noise",
         "second display, noise alone, two of four users",
     ),
-    expected="holds",
 )
 
 STATEMENTS = (COROLLARY, REPAIRED)

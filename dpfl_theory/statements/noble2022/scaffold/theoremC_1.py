@@ -94,7 +94,6 @@ CONVEX: Statement = Statement(
         refuting.first_step("excess", "scaffold"),
         runs.runs()(near="one", without={"just outside T >= 1": "the repaired form has it"}),
     ),
-    expected="violated",
     uses=("noble2022.lemmaC.8",),
 )
 
