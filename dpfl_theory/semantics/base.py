@@ -66,9 +66,16 @@ class Vector:
         return Vector(self.known / divisor, {name: c / divisor for name, c in self.errors.items()})
 
 
-def average(vectors: Sequence[Vector]) -> Vector:
-    """Their mean."""
-    return sum(vectors[1:], vectors[0]) / len(vectors)
+def average(vectors: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
+    """Their mean, or their sum with these weights.
+
+    >>> average([Vector(1), Vector(4)], [2, 1])
+    Vector(known=6, errors={})
+    """
+    if weights is None:
+        return sum(vectors[1:], vectors[0]) / len(vectors)
+    parts = [w * v for w, v in zip(weights, vectors, strict=True)]
+    return sum(parts[1:], parts[0])
 
 
 def law(name: Hashable) -> Hashable:

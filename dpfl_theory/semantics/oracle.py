@@ -53,6 +53,14 @@ class Oracle(BaseOperations):
         self.clients = range(world.clients)
         self._dimension, self._variances, self._asked = dimension, variances, 0
 
+    @classmethod
+    def on_quadratics(cls, curvatures: Sequence[Any], offsets: Sequence[Any], start: Any = 0, d: Any = 1) -> Oracle:
+        """The operations in fractions, on grad f_i(x) = a_i x - b_i with these a_i and b_i."""
+        from dpfl_theory.semantics.rational import Quadratics
+
+        variances: dict[Hashable, Any] = {}
+        return cls(Quadratics(curvatures, offsets, variances.__getitem__), Vector(Fraction(start)), d, variances)
+
     def start_round(self, k: Any) -> None:
         """Round k begins."""
         self.k, self._asked = k, 0
@@ -87,9 +95,14 @@ class Oracle(BaseOperations):
         """argmin_y f(y) + ||y - x||^2/(2 step)."""
         return self.world.proximal(x, step)
 
-    def average(self, vectors: Sequence[Vector]) -> Vector:
-        """Their mean."""
-        return average(vectors)
+    def draw(self, weights: Sequence[Any]) -> int:
+        """A client, drawn with these probabilities."""
+        return int(self.world.choose(self.clients, weights))
+
+    def average(self, vectors: Sequence[Vector], weights: Sequence[Any] | None = None) -> Vector:
+        """Their mean, or their sum with these weights."""
+        mean: Vector = average(vectors, weights)
+        return mean
 
 
 def _square(sigma: Any) -> Any:

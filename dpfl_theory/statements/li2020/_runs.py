@@ -1,0 +1,119 @@
+"""FedAvg on one-dimensional quadratics F_k(w) = a_k (w - m_k)^2/2, and for all functions of the class.
+
+The steps are t = 1, ..., T - 1. After step t the clients communicate if E divides t + 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+from dpfl_theory.core import Experiment, Statement, Symbols, Values, WorstCase
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector, average
+from dpfl_theory.semantics.oracle import Oracle
+
+
+def setting(statement: Statement, i: Mapping[str, Any]) -> Symbols:
+    """a_k, m_k, p_k, sigma_k, the start and the scheme of an instance, and the symbols that are known before a run."""
+    N = len(i["curvatures"])
+    default = {"minimisers": [0] * N, "weights": [Fraction(1, N)] * N, "sigma": [0] * N, **i}
+    a, m, p, sigma = (tuple(map(Fraction, default[x])) for x in ("curvatures", "minimisers", "weights", "sigma"))
+    found = {"a": a, "m": m, "p": p, "sigma": sigma, "start": Fraction(i.get("start", 1)), "N": N, "P": max(p)}
+    found |= {"scheme": i.get("scheme", "full"), "K": i.get("K", N), "E": i["E"], "T": i["T"]}
+    found |= {"L": Fraction(i.get("L", max(a))), "mu": Fraction(i.get("mu", min(a)))}
+    found["S"] = average([s**2 for s in sigma], [x**2 for x in p])
+    return Symbols(found | {n: evaluate(e, found, n) for n, e in prescription_of(statement).items()}, statement.id)
+
+
+def step(v: Symbols, o: Oracle, points: tuple[Vector, ...]) -> tuple[Vector, ...]:
+    """Step t = o.k + 1 of every client, and what the server makes of their points if they communicate."""
+    eta = v.beta / (v.gamma + o.k + 1)
+    points = tuple(x - eta * (o.gradient(x, k) + o.error(v.sigma[k])) for k, x in enumerate(points))
+    if (o.k + 2) % v.E:
+        return points
+    if v.scheme == "with":  # clients drawn with probabilities p_k, plain mean
+        met = o.average([points[o.draw(v.p)] for _ in range(v.K)])
+    elif v.scheme == "without":  # distinct clients, weights p_k N/K
+        drawn = o.cohort(v.K)
+        met = o.average([points[k] for k in drawn], [v.p[k] * v.N / v.K for k in drawn])
+    else:
+        met = o.average(points, v.p)
+    return (met,) * v.N
+
+
+def exact(statement: Statement, instance: Mapping[str, Any]) -> Values:
+    """All symbols, from the exact second moments of the points."""
+    from dpfl_theory.semantics.moments import after_rounds
+
+    v = setting(statement, instance)
+    A, b = average(v.a, v.p), [a * m for a, m in zip(v.a, v.m, strict=True)]
+    star = average(b, v.p) / A
+    o = Oracle.on_quadratics(v.a, b, v.start)
+    *before, end = after_rounds(o, (o.start,) * v.N, partial(step, v), v.T - 1)
+    slopes = (now.square(o.gradient(x, k)) + v.sigma[k] ** 2 for now in before for k, x in enumerate(now.state))
+    M = max(slopes, default=Fraction(0))
+    values = {
+        **v,
+        "Gamma": average([a * (star - m) ** 2 / 2 for a, m in zip(v.a, v.m, strict=True)], v.p),
+        "G": sp.sqrt(sp.Rational(M.numerator, M.denominator)),
+        "M": M,
+        "D": abs(v.start - star),
+        "gap": A / 2 * end.square(average(end.state, v.p) - Vector(star)),
+    }
+    return Values({name: x for name, x in values.items() if name in statement.units}, dict(instance))
+
+
+def _rounded(v: Symbols) -> Symbols:
+    """With floats in place of fractions."""
+    numbers = {n: tuple(map(float, x)) if isinstance(x, tuple) else x for n, x in v.items()}
+    return Symbols(numbers | {n: float(v[n]) for n in ("beta", "gamma", "start", "L", "mu")}, "a run of li2020")
+
+
+def runs(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+    """Runs for equal weights p_k, whose gap is known exactly."""
+    import numpy as np
+
+    from dpfl_theory.problems.quadratic import from_matrices
+    from dpfl_theory.semantics.replicates import Iterated
+    from dpfl_theory.simulation.observables import Reach
+
+    v = _rounded(setting(statement, instance))
+    values = {n: float(x) for n, x in exact(statement, instance).symbol_values.items()}
+    problem = from_matrices(np.array(v.a)[:, None, None], np.array(v.m)[:, None])
+    algorithm = Iterated(
+        lambda o: (o.start,) * problem.n, partial(step, v), lambda points: average(points, v.p), "", "fedavg", values
+    )
+    more = {"random": any(v.sigma) or v.scheme != "full", "known": {"suboptimality (end)": values.pop("gap")}}
+    replicates = instance.get("replicates", 512)
+    return Experiment(
+        problem, algorithm, v.T - 1, np.array([v.start]), values, replicates, Reach.anywhere(problem), **more
+    )
+
+
+def worst(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """The same steps over all functions, without noise and for equal p_k; the gradients of the run are bounded by G."""
+    from PEPit import PEP, Point
+
+    from dpfl_theory.semantics.performance import FunctionClass, declared
+
+    v, problem = setting(statement, instance), PEP()
+    run = _rounded(v)
+    functions = declared(problem, "strongly convex", v.N, run.mu, run.L)
+    optima = [f(f.stationary_point()) for f in functions]
+    variances: dict[Hashable, Any] = {}
+    world = FunctionClass(problem, functions, variances.__getitem__)
+    star, start, G = world.minimiser_at_origin(), Vector(problem.set_initial_point()), Point()
+    o, points = Oracle(world, start, 1.0, variances), (start,) * v.N
+    for k in range(v.T - 1):
+        o.start_round(k)
+        for i, x in enumerate(points):
+            problem.add_constraint(world.square(o.gradient(x, i)) <= G**2)
+        points = step(run, o, points)
+    moving = {"Gamma": world.mean_value(star) - average(optima), "G^2": G**2, "D^2": world.square(start - star)}
+    numbers = {n: v[n] for n in ("T", "E", "L", "mu", "beta", "gamma", "S")}
+    return WorstCase(problem, {**numbers, **moving, "M": G**2, "gap": world.suboptimality(average(points))})
