@@ -7,16 +7,18 @@ are numbered in the order in which a round requests them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import Vector, World, average
 from dpfl_theory.semantics.operations import BaseOperations
 
 __all__ = ["Length", "Oracle"]
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,26 @@ class Oracle(BaseOperations):
         variances: dict[Hashable, Any] = {}
         return cls(Quadratics(curvatures, offsets, variances.__getitem__), Vector(Fraction(start)), d, variances)
 
+    @classmethod
+    def on_functions(cls, problem: Any, functions: Sequence[Any], d: Any = 1.0) -> Oracle:
+        """The operations over all functions that were declared in a PEPit problem, one for each client, from any start.
+        The minimiser of their mean is the origin, ``zero``."""
+        from dpfl_theory.semantics.performance import FunctionClass
+
+        variances: dict[Hashable, Any] = {}
+        world = FunctionClass(problem, functions, variances.__getitem__)
+        world.minimiser_at_origin()
+        return cls(world, Vector(problem.set_initial_point()), d, variances)
+
+    def path(self, start: State, step: Callable[[Oracle, State], State], rounds: int) -> Iterator[State]:
+        """The state before each round, and after the last."""
+        state = start
+        for k in range(rounds):
+            self.start_round(k)
+            yield state
+            state = step(self, state)
+        yield state
+
     def start_round(self, k: Any) -> None:
         """Round k begins."""
         self.k, self._asked = k, 0
@@ -99,9 +121,13 @@ class Oracle(BaseOperations):
         """A client, drawn with these probabilities."""
         return int(self.world.choose(self.clients, weights))
 
+    def number(self, x: Any) -> Any:
+        """A fraction in the world's arithmetic: itself in exact moments, a float elsewhere. Other numbers stay."""
+        return float(x) if isinstance(x, Fraction) and not isinstance(self.world.one, Fraction) else x
+
     def average(self, vectors: Sequence[Vector], weights: Sequence[Any] | None = None) -> Vector:
         """Their mean, or their sum with these weights."""
-        mean: Vector = average(vectors, weights)
+        mean: Vector = average(vectors, None if weights is None else [self.number(w) for w in weights])
         return mean
 
 

@@ -95,10 +95,13 @@ class Iteration:
         gives the symbols that are the constants L, mu, n and d; each is 1 if it is missing. For runs it may name the
         ``problem``, as ``{"name": "huber", "clients": 4}``, and the number of ``replicates``.
         """
-        for method in by:
-            if method not in METHODS:
-                raise unknown_name("method of an iteration", method, METHODS)
-        return tuple(c for m in by for c in checks(m, _Build(self, m), instances, expected))
+        return tuple(c for m in by for c in checks(m, self.build(m), instances, expected))
+
+    def build(self, method: str) -> Callable[[Statement, Mapping[str, Any]], Any]:
+        """The function that makes the run of a statement and an instance by this method."""
+        if method not in METHODS:
+            raise unknown_name("method of an iteration", method, METHODS)
+        return _Build(self, method)
 
     def symbol(self, role: str) -> str | None:
         """The symbol that is this constant of the problem."""

@@ -39,8 +39,8 @@ class Sources(NamedTuple):
 def _checks(sources: Sources) -> Results:
     """Verdict, sides with their limits, ratio and terms of every check, by statement, method and name.
 
-    Each run has the same share of the false-alarm probability, however many statements there are. With another share its
-    limits would be others, and so would be its estimate where fewer replicates decide.
+    Each run has the same share of the false-alarm probability, however many statements there are. With another share
+    its limits would be others, and so would be its estimate where fewer replicates decide.
     """
     if sources.checks is None:
         with tempfile.TemporaryDirectory() as folder:

@@ -1,4 +1,4 @@
-"""li2020: second transcriptions of its bounds, FedAvg by enumeration, and planted changes that its checks must notice."""
+"""li2020: second transcriptions of its bounds, FedAvg by enumeration, and planted changes that its checks detect."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from dpfl_theory.statements.li2020._instances import TABLE
 from dpfl_theory.statements.li2020._runs import exact
 from dpfl_theory.statements.paper import known
 
-VALUES = {name: F(n + 2, 3) for n, name in enumerate("T E N K P L mu beta gamma S Gamma G M D gap".split())}
+NAMES = ("T", "E", "N", "K", "P", "L", "mu", "beta", "gamma", "S", "Gamma", "G", "M", "D", "gap")
+VALUES = {name: F(n + 2, 3) for n, name in enumerate(NAMES)}
 
 
 def bound(v: dict[str, F], C: F) -> F:

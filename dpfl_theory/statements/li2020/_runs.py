@@ -5,7 +5,7 @@ The steps are t = 1, ..., T - 1. After step t the clients communicate if E divid
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -32,8 +32,8 @@ def setting(statement: Statement, i: Mapping[str, Any]) -> Symbols:
 
 def step(v: Symbols, o: Oracle, points: tuple[Vector, ...]) -> tuple[Vector, ...]:
     """Step t = o.k + 1 of every client, and what the server makes of their points if they communicate."""
-    eta = v.beta / (v.gamma + o.k + 1)
-    points = tuple(x - eta * (o.gradient(x, k) + o.error(v.sigma[k])) for k, x in enumerate(points))
+    eta = o.number(v.beta / (v.gamma + o.k + 1))
+    points = tuple(x - eta * (o.gradient(x, k) + o.error(o.number(v.sigma[k]))) for k, x in enumerate(points))
     if (o.k + 2) % v.E:
         return points
     if v.scheme == "with":  # clients drawn with probabilities p_k, plain mean
@@ -68,12 +68,6 @@ def exact(statement: Statement, instance: Mapping[str, Any]) -> Values:
     return Values({name: x for name, x in values.items() if name in statement.units}, dict(instance))
 
 
-def _rounded(v: Symbols) -> Symbols:
-    """With floats in place of fractions."""
-    numbers = {n: tuple(map(float, x)) if isinstance(x, tuple) else x for n, x in v.items()}
-    return Symbols(numbers | {n: float(v[n]) for n in ("beta", "gamma", "start", "L", "mu")}, "a run of li2020")
-
-
 def runs(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Runs for equal weights p_k, whose gap is known exactly."""
     import numpy as np
@@ -82,16 +76,14 @@ def runs(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     from dpfl_theory.semantics.replicates import Iterated
     from dpfl_theory.simulation.observables import Reach
 
-    v = _rounded(setting(statement, instance))
+    v = setting(statement, instance)
     values = {n: float(x) for n, x in exact(statement, instance).symbol_values.items()}
-    problem = from_matrices(np.array(v.a)[:, None, None], np.array(v.m)[:, None])
-    algorithm = Iterated(
-        lambda o: (o.start,) * problem.n, partial(step, v), lambda points: average(points, v.p), "", "fedavg", values
-    )
+    problem = from_matrices(np.array(v.a, float)[:, None, None], np.array(v.m, float)[:, None])
+    algorithm = Iterated(lambda o: (o.start,) * problem.n, partial(step, v), average, "", "fedavg", values)
     more = {"random": any(v.sigma) or v.scheme != "full", "known": {"suboptimality (end)": values.pop("gap")}}
     replicates = instance.get("replicates", 512)
     return Experiment(
-        problem, algorithm, v.T - 1, np.array([v.start]), values, replicates, Reach.anywhere(problem), **more
+        problem, algorithm, v.T - 1, np.array([float(v.start)]), values, replicates, Reach.anywhere(problem), **more
     )
 
 
@@ -99,21 +91,16 @@ def worst(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """The same steps over all functions, without noise and for equal p_k; the gradients of the run are bounded by G."""
     from PEPit import PEP, Point
 
-    from dpfl_theory.semantics.performance import FunctionClass, declared
+    from dpfl_theory.semantics.performance import declared
 
     v, problem = setting(statement, instance), PEP()
-    run = _rounded(v)
-    functions = declared(problem, "strongly convex", v.N, run.mu, run.L)
+    functions, G = declared(problem, "strongly convex", v.N, float(v.mu), float(v.L)), Point()
     optima = [f(f.stationary_point()) for f in functions]
-    variances: dict[Hashable, Any] = {}
-    world = FunctionClass(problem, functions, variances.__getitem__)
-    star, start, G = world.minimiser_at_origin(), Vector(problem.set_initial_point()), Point()
-    o, points = Oracle(world, start, 1.0, variances), (start,) * v.N
-    for k in range(v.T - 1):
-        o.start_round(k)
+    o = Oracle.on_functions(problem, functions)
+    *before, end = o.path((o.start,) * v.N, partial(step, v), v.T - 1)
+    for points in before:
         for i, x in enumerate(points):
-            problem.add_constraint(world.square(o.gradient(x, i)) <= G**2)
-        points = step(run, o, points)
-    moving = {"Gamma": world.mean_value(star) - average(optima), "G^2": G**2, "D^2": world.square(start - star)}
+            problem.add_constraint(o.world.square(o.gradient(x, i)) <= G**2)
+    moving = {"Gamma": o.world.mean_value(o.zero) - average(optima), "G^2": G**2, "D^2": o.world.square(o.start)}
     numbers = {n: v[n] for n in ("T", "E", "L", "mu", "beta", "gamma", "S")}
-    return WorstCase(problem, {**numbers, **moving, "M": G**2, "gap": world.suboptimality(average(points))})
+    return WorstCase(problem, {**numbers, **moving, "M": G**2, "gap": o.world.suboptimality(average(end))})

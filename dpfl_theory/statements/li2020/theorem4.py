@@ -15,8 +15,8 @@ from dpfl_theory.statements.li2020._instances import TABLE
 
 
 def _limit(statement: Statement, i: Mapping[str, Any]) -> Values:
-    """Clients a_k (w - m_k)^2/2: E steps take client k the share 1 - (1 - eta a_k)^E of the way to m_k, so that the
-    fixed point of a round is the mean of the m_k with these weights. That with weights a_k is w*."""
+    """Clients a_k (w - m_k)^2/2: E steps take client k the share 1 - (1 - eta a_k)^E of the way to m_k. The fixed point
+    of a round is the mean of the m_k with these weights; that with weights a_k is w*."""
     a, m = tuple(map(Fraction, i["curvatures"])), tuple(map(Fraction, i["minimisers"]))
     eta, E = Fraction(i["eta"]), i["E"]
     shares = [1 - (1 - eta * x) ** E for x in a]
