@@ -27,6 +27,9 @@ class RunIndex(int):
     """
 
 
+Quantity = TypeVar("Quantity")
+
+
 @dataclass(frozen=True)
 class Vector:
     """A point, a gradient or a message: the part known to the world, and unresolved errors, each by its name with its
@@ -66,16 +69,16 @@ class Vector:
         return Vector(self.known / divisor, {name: c / divisor for name, c in self.errors.items()})
 
 
-def average(vectors: Sequence[Any], weights: Sequence[Any] | None = None) -> Any:
+def average(vectors: Sequence[Quantity], weights: Sequence[Any] | None = None) -> Quantity:
     """Their mean, or their sum with these weights.
 
     >>> average([Vector(1), Vector(4)], [2, 1])
     Vector(known=6, errors={})
     """
-    if weights is None:
-        return sum(vectors[1:], vectors[0]) / len(vectors)
-    parts = [w * v for w, v in zip(weights, vectors, strict=True)]
-    return sum(parts[1:], parts[0])
+    parts: Sequence[Any] = vectors if weights is None else [w * v for w, v in zip(weights, vectors, strict=True)]
+    total = sum(parts[1:], parts[0])
+    found: Quantity = total if weights is not None else total / len(parts)
+    return found
 
 
 def law(name: Hashable) -> Hashable:

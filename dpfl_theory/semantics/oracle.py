@@ -127,8 +127,7 @@ class Oracle(BaseOperations):
 
     def average(self, vectors: Sequence[Vector], weights: Sequence[Any] | None = None) -> Vector:
         """Their mean, or their sum with these weights."""
-        mean: Vector = average(vectors, None if weights is None else [self.number(w) for w in weights])
-        return mean
+        return average(vectors, None if weights is None else [self.number(w) for w in weights])
 
 
 def _square(sigma: Any) -> Any:

@@ -28,13 +28,15 @@ SYMBOLS = {
         Symbol("D", r"root of $E \|w_1 - w^*\|^2$", (0, 1), "nonnegative", r"\|w_1 - w^*\|"),
     )
 }
-GAP = Expected("gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E} F(\bar w_T) - F^*", "that of the mean", when="end")
+GAP = Expected(
+    "gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E} F(\bar w_T) - F^*", "of the mean of the clients", when="end"
+)
 
 SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each $F_k$ is $L$-smooth")
 STRONG = Hypothesis(lambda s, c: c.mu_min >= s.mu, r"each $F_k$ is $\mu$-strongly convex")
 BOUNDED = Hypothesis(lambda s: s.M <= s.G**2, r"$E \|g_t^k\|^2 \le G^2$ for all $k$ and $t < T$")
-SCALE = Hypothesis(lambda s: sp.Eq(s.beta, 2 / s.mu))
-SHIFT = Hypothesis(lambda s: sp.Eq(s.gamma, prescription(s)["gamma"]))
+SCALE = Hypothesis(lambda s: sp.Eq(s.beta, 2 / s.mu), r"$\beta = 2/\mu$")
+SHIFT = Hypothesis(lambda s: sp.Eq(s.gamma, prescription(s)["gamma"]), r"$\gamma = \max\{8 L/\mu, E\}$")
 BALANCED = Hypothesis(lambda s: s.P <= 1 / s.N, "$p_1 = ... = p_N = 1/N$")
 TWO = Hypothesis(lambda s: s.N >= 2, constructed="the factor (N - K)/(N - 1) has no value for one client")
 MORE = Hypothesis(lambda s: s.E >= 2)
