@@ -17,22 +17,22 @@ from dpfl_theory.core import Expected, Experiment, Sides, Source, Statement, Sym
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.moments import after_rounds
-from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.oracle import OnFunctions, OnQuadratics, Oracle
 from dpfl_theory.semantics.replicates import Iterated
 from dpfl_theory.simulation.observables import Reach
 
 MU, P = Fraction(1, 2), (Fraction(1, 4), Fraction(3, 4))
 SCALES = [2 * p for p in P]  # the mean of all clients weighs them equally, so that each is n p_k F_k
-A, M = [s * a for s, a in zip(SCALES, (1, MU))], (1, -1)  # n p_k F_k(w) = a_k (w - m_k)^2/2
+A, M = [s * a for s, a in zip(SCALES, (2 * MU, MU))], (1, -1)  # n p_k F_k(w) = a_k (w - m_k)^2/2
 
 
-def step(o: Oracle, w: Vector) -> Vector:
+def step(o: Oracle, w: Vector) -> Any:
     k = o.draw(P)
     return w - o.number(1 / (SCALES[k] * MU * (o.k + 1))) * o.gradient(w, k)
 
 
 def exact(_: Statement, i: Any) -> Values:
-    o = Oracle.on_quadratics(A, [a * m for a, m in zip(A, M)], start=i["start"])
+    o = OnQuadratics(A, [a * m for a, m in zip(A, M)], start=i["start"])
     *before, end = after_rounds(o, o.start, step, i["T"] - 1)
     squares = [[now.square(o.gradient(now.state, k) / SCALES[k]) for k in o.clients] for now in before]
     G = sp.sqrt(max(average(of_clients, P) for of_clients in squares))
@@ -49,7 +49,7 @@ def runs(statement: Statement, i: Any) -> Experiment:
 
 def worst(_: Statement, i: Any) -> WorstCase:
     problem, G = PEP(), Point()
-    o = Oracle.on_functions(problem, [problem.declare_function(Class, mu=float(MU * s), L=float(s)) for s in SCALES])
+    o = OnFunctions(problem, [problem.declare_function(Class, mu=float(MU * s), L=float(s)) for s in SCALES])
 
     def run() -> dict[Any, Any]:  # for one outcome of the draws
         *before, end = o.path(o.start, step, i["T"] - 1)

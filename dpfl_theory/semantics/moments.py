@@ -15,7 +15,7 @@ from operator import mul
 from typing import Any, Generic, TypeVar
 
 from dpfl_theory.semantics.base import Vector
-from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.oracle import OnQuadratics, Oracle
 from dpfl_theory.semantics.rational import Quadratics
 
 __all__ = ["Moments", "after_rounds"]
@@ -128,10 +128,12 @@ class Moments(Generic[State]):
         return [form.known, *(form.errors.get(("state", k), Fraction(0)) for k in range(len(self.entries) - 1))]
 
 
-def after_rounds(o: Oracle, start: State, step: Callable[[Oracle, State], State], rounds: int) -> list[Moments[State]]:
-    """The moments of the start and after each round of an `Oracle` on quadratics; ``o.k`` is the number of the round.
+def after_rounds(
+    o: OnQuadratics, start: State, step: Callable[[Oracle, State], State], rounds: int
+) -> list[Moments[State]]:
+    """The moments of the start and after each round; ``o.k`` is the number of the round.
 
-    >>> o = Oracle.on_quadratics(curvatures=[1, 3], offsets=[0, 1])
+    >>> o = OnQuadratics(curvatures=[1, 3], offsets=[0, 1])
     >>> found = after_rounds(o, o.start, lambda o, x: x - o.gradient(x, o.draw([Fraction(1, 2)] * 2)) / (o.k + 2), 2)
     >>> found[-1].square(found[-1].state)
     Fraction(1, 12)

@@ -15,8 +15,10 @@ from typing import Any, TypeVar
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import Vector, World, average
 from dpfl_theory.semantics.operations import BaseOperations
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rational import Quadratics
 
-__all__ = ["Length", "Oracle"]
+__all__ = ["Length", "OnFunctions", "OnQuadratics", "Oracle"]
 
 State = TypeVar("State")
 
@@ -54,25 +56,6 @@ class Oracle(BaseOperations):
         self.start, self.k = start, 0
         self.clients = range(world.clients)
         self._dimension, self._variances, self._asked = dimension, variances, 0
-
-    @classmethod
-    def on_quadratics(cls, curvatures: Sequence[Any], offsets: Sequence[Any], start: Any = 0, d: Any = 1) -> Oracle:
-        """The operations in fractions, on grad f_i(x) = a_i x - b_i with these a_i and b_i."""
-        from dpfl_theory.semantics.rational import Quadratics
-
-        variances: dict[Hashable, Any] = {}
-        return cls(Quadratics(curvatures, offsets, variances.__getitem__), Vector(Fraction(start)), d, variances)
-
-    @classmethod
-    def on_functions(cls, problem: Any, functions: Sequence[Any], d: Any = 1.0) -> Oracle:
-        """The operations over all functions that were declared in a PEPit problem, one for each client, from any start.
-        The minimiser of their mean is the origin, ``zero``."""
-        from dpfl_theory.semantics.performance import FunctionClass
-
-        variances: dict[Hashable, Any] = {}
-        world = FunctionClass(problem, functions, variances.__getitem__)
-        world.minimiser_at_origin()
-        return cls(world, Vector(problem.set_initial_point()), d, variances)
 
     def path(self, start: State, step: Callable[[Oracle, State], State], rounds: int) -> Iterator[State]:
         """The state before each round, and after the last."""
@@ -128,6 +111,30 @@ class Oracle(BaseOperations):
     def average(self, vectors: Sequence[Vector], weights: Sequence[Any] | None = None) -> Vector:
         """Their mean, or their sum with these weights."""
         return average(vectors, None if weights is None else [self.number(w) for w in weights])
+
+
+class OnQuadratics(Oracle):
+    """The operations in fractions, on clients with grad f_i(x) = a_i x - b_i for these a_i and b_i."""
+
+    world: Quadratics
+
+    def __init__(self, curvatures: Sequence[Any], offsets: Sequence[Any], start: Any = 0, d: Any = 1) -> None:
+        variances: dict[Hashable, Any] = {}
+        world = Quadratics(curvatures, offsets, variances.__getitem__)
+        super().__init__(world, Vector(Fraction(start)), d, variances)
+
+
+class OnFunctions(Oracle):
+    """The operations over all functions that were declared in a PEPit problem, one for each client, from any start.
+    The minimiser of their mean is the origin, ``zero``."""
+
+    world: FunctionClass
+
+    def __init__(self, problem: Any, functions: Sequence[Any], d: Any = 1.0) -> None:
+        variances: dict[Hashable, Any] = {}
+        world = FunctionClass(problem, functions, variances.__getitem__)
+        world.minimiser_at_origin()
+        super().__init__(world, Vector(problem.set_initial_point()), d, variances)
 
 
 def _square(sigma: Any) -> Any:

@@ -9,13 +9,13 @@ import pytest
 
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.moments import after_rounds
-from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.oracle import OnFunctions, OnQuadratics, Oracle
 
 P = (F(1, 5), F(4, 5))
 
 
-def quadratics(start: Any = 3) -> Oracle:
-    return Oracle.on_quadratics(curvatures=[1, 2], offsets=[0, 6], start=start)
+def quadratics(start: Any = 3) -> OnQuadratics:
+    return OnQuadratics(curvatures=[1, 2], offsets=[0, 6], start=start)
 
 
 def step(o: Oracle, w: Vector) -> Vector:
@@ -61,7 +61,7 @@ def test_fractions_become_floats_where_the_world_has_floats() -> None:
     from PEPit.functions import SmoothConvexFunction
 
     problem = PEP()
-    o = Oracle.on_functions(problem, [problem.declare_function(SmoothConvexFunction, L=1.0) for _ in range(2)])
+    o = OnFunctions(problem, [problem.declare_function(SmoothConvexFunction, L=1.0) for _ in range(2)])
     assert (o.number(F(1, 2)), type(o.number(F(1, 2))), o.number(3)) == (0.5, float, 3)
     assert type(quadratics().number(F(1, 2))) is F
     assert o.gradient(o.zero).known.decomposition_dict == {}, "the minimiser of the mean is the origin"

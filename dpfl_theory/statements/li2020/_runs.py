@@ -15,7 +15,7 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
-from dpfl_theory.semantics.oracle import Oracle
+from dpfl_theory.semantics.oracle import OnFunctions, OnQuadratics, Oracle
 
 
 def setting(statement: Statement, i: Mapping[str, Any]) -> Symbols:
@@ -43,7 +43,7 @@ def step(v: Symbols, o: Oracle, points: tuple[Vector, ...]) -> tuple[Vector, ...
         met = o.average([points[k] for k in drawn], [v.p[k] * v.N / v.K for k in drawn])
     else:
         met = o.average(points, v.p)
-    return (met,) * v.N
+    return (met,) * len(points)
 
 
 def exact(statement: Statement, instance: Mapping[str, Any]) -> Values:
@@ -53,7 +53,7 @@ def exact(statement: Statement, instance: Mapping[str, Any]) -> Values:
     v = setting(statement, instance)
     A, b = average(v.a, v.p), [a * m for a, m in zip(v.a, v.m, strict=True)]
     star = average(b, v.p) / A
-    o = Oracle.on_quadratics(v.a, b, v.start)
+    o = OnQuadratics(v.a, b, v.start)
     *before, end = after_rounds(o, (o.start,) * v.N, partial(step, v), v.T - 1)
     slopes = (now.square(o.gradient(x, k)) + v.sigma[k] ** 2 for now in before for k, x in enumerate(now.state))
     M = max(slopes, default=Fraction(0))
@@ -80,11 +80,9 @@ def runs(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     values = {n: float(x) for n, x in exact(statement, instance).symbol_values.items()}
     problem = from_matrices(np.array(v.a, float)[:, None, None], np.array(v.m, float)[:, None])
     algorithm = Iterated(lambda o: (o.start,) * problem.n, partial(step, v), average, "", "fedavg", values)
-    more = {"random": any(v.sigma) or v.scheme != "full", "known": {"suboptimality (end)": values.pop("gap")}}
-    replicates = instance.get("replicates", 512)
-    return Experiment(
-        problem, algorithm, v.T - 1, np.array([float(v.start)]), values, replicates, Reach.anywhere(problem), **more
-    )
+    known, random = {"suboptimality (end)": values.pop("gap")}, any(v.sigma) or v.scheme != "full"
+    replicates, start, reach = instance.get("replicates", 512), np.array([float(v.start)]), Reach.anywhere(problem)
+    return Experiment(problem, algorithm, v.T - 1, start, values, replicates, reach, random=random, known=known)
 
 
 def worst(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
@@ -96,7 +94,7 @@ def worst(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     v, problem = setting(statement, instance), PEP()
     functions, G = declared(problem, "strongly convex", v.N, float(v.mu), float(v.L)), Point()
     optima = [f(f.stationary_point()) for f in functions]
-    o = Oracle.on_functions(problem, functions)
+    o = OnFunctions(problem, functions)
     *before, end = o.path((o.start,) * v.N, partial(step, v), v.T - 1)
     for points in before:
         for i, x in enumerate(points):
