@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dpfl_theory.statements.instances import Instances, edge, row
-from dpfl_theory.statements.li2020._symbols import BALANCED, BOUNDED, MORE, SCALE, SHIFT, SHORT, SMOOTH, STRONG
+from dpfl_theory.statements.li2020._symbols import BALANCED, BOUNDED, MORE, SCALE, SHIFT, SHORT, SMOOTH, STRONG, TWO
 
 _TWO = {"curvatures": [1, "1/4"], "minimisers": [1, -4], "start": 0, "E": 3}
 _FOUR = {"curvatures": [1, "1/2", "1/4", "1/2"], "minimisers": [1, 0, 2, -2], "start": 4, "E": 2, "T": 30}
@@ -54,6 +54,7 @@ TABLE = Instances(
         row("worst", "E = 2, T = 2", {"curvatures": [1, 1], "mu": "1/4", "E": 2, "T": 2}),
         edge(BALANCED, "unequal weights, without replacement", {**_NOISY, **_UNEQUAL, "T": 24,
              "scheme": "without", "K": 1}),
+        edge(TWO, "one client, without replacement", {**_ONE, "T": 12, "scheme": "without", "K": 1}),
         edge(SMOOTH, "L one per cent too small", {**_NOISY, "T": 12, "stated": {"L": "99/100", "gamma": "99/100"}}),
         edge(STRONG, "mu one per cent too large", {**_NOISY, "T": 12, "stated": {"mu": "101/100", "beta": "100/101",
              "gamma": "100/101"}}),
