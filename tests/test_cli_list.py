@@ -38,6 +38,7 @@ PAGES = {
     "das2022": "definition2 theorem3 theorem4a theorem4b eq4 eq5 section4.1 definition5 theorem6 eq12 eq18 eq39 "
     "theorem7 eq41 eq47 fact1 fact2 lemma8 eq51 lemma9 eq57 lemma10",
     "hou2023": "clip-inactive overparameterised lemma1 theorem1 corollary1 observation1 observation4 eq3",
+    "li2020": "theorem1 theorem2 theorem3 theorem4 theorem4.universal",
     "noble2022": "claim4.1.server theorem4.1.third-party theorem4.1.server theorem4.2.fedavg table1.rounds lemmaB.1 "
     "lemmaB.2 lemmaB.3 lemmaB.7 eq8 lemmaC.1 lemmaC.3 corollaryC.1 theoremC.1.strongly-convex theoremC.1.convex "
     "lemmaC.4 lemmaC.8 lemmaC.9 theoremC.2.convex",

@@ -1,4 +1,4 @@
-"""`new ci` and `new examples`: the written files work, and no existing file is lost."""
+"""`new ci`, `new paper` and `new examples`: the written files work, and no existing file is lost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ import pytest
 import yaml
 
 from dpfl_theory import __version__
+from dpfl_theory.checks.runner import plan, run_plan
 from dpfl_theory.cli import main
+from dpfl_theory.statements.words import read
+from dpfl_theory.templates.paper_folder import REFERENCE
+from dpfl_theory.templates.paper_folder.theorem1 import THEOREM1
 
 ROOT = Path(__file__).parents[1]
 # An installation that is older than the plugin does not load it by itself.
@@ -114,3 +118,29 @@ def test_nothing_is_overwritten(
     assert message in capsys.readouterr().err
     assert sorted(p for p in Path().rglob("*")) == before
     assert not there or Path(there).read_text() == "mine"
+
+
+def test_a_paper_is_written_and_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The folder of the template is read by its own name here; what is written has the paper's."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "dpfl_theory" / "statements" / "ours2026"
+    assert main(["new", "paper", "ours2026"]) == 2
+    assert "there is no folder 'dpfl_theory/statements' here: run it in a checkout" in capsys.readouterr().err
+    folder.parent.mkdir(parents=True)
+    assert main(["new", "paper", "ours2026"]) == 0
+    assert "ours2026: 5 files" in capsys.readouterr().err
+    texts = {file.name: file.read_text() for file in folder.iterdir()}
+    assert all("paper-name" not in text and "templates" not in text for text in texts.values())
+    assert "from dpfl_theory.statements.ours2026 import _symbols as paper" in texts["theorem1.py"]
+    assert list(read(texts["theorem1.md"])) == ["ours2026.theorem1"]
+    assert (REFERENCE.id, THEOREM1.id) == ("paper-name", "paper-name.theorem1")
+    assert {e.verdict for e in run_plan(plan([THEOREM1])).evidence} == {"holds", "not-applicable"}
+    for name, message in (
+        ("ours2026", "exists already: choose another name"),
+        ("li2020", "the catalogue has the paper 'li2020' already: write li2020b"),
+        ("Our paper", "'Our paper' is not the id of a paper: write its first author and the year, such as li2020"),
+    ):
+        assert main(["new", "paper", name]) == 2
+        assert message in capsys.readouterr().err

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from docs.screens import SCREENS, picture
+from docs.snippets import python
 from dpfl_theory import __version__, statements
 from dpfl_theory.checks import worst_case
 from dpfl_theory.checks.runner import plan, run_plan
@@ -53,7 +54,7 @@ def test_the_table_of_papers_is_the_catalogue() -> None:
     assert {paper: tuple(map(int, numbers)) for paper, *numbers in shown} == {
         paper: (n["all"], n["holds"], n["refuted"], n["remark"]) for paper, n in found.items()
     }
-    counts = re.search(r"(\d+) theorems, lemmas and proof steps of five papers, with over (\d+)00 checks", README)
+    counts = re.search(r"(\d+) theorems, lemmas and proof steps of the papers below, with over (\d+)00 checks", README)
     assert counts is not None
     assert tuple(map(int, counts.groups())) == (
         len(statements.all_statements()),
@@ -82,6 +83,13 @@ def test_the_private_run_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (private,) = blocks(page("guides/sweeps"), "python")
     exec(compile(private, "sweeps.md", "exec"), {})
     assert capsys.readouterr().out.count(".") >= 8  # two observables of four replicates
+
+
+def test_the_moments_of_the_tutorial_are_what_it_says() -> None:
+    (block,) = blocks(page("tutorials/own-constants"), r"\{run-python\}")
+    options, text = block.split("\n", 1)
+    assert options.startswith(":shows: 11 14 ")  # T, and at the start 1/4 (3 - 1)^2 + 3/4 (3 + 1)^2 + 1
+    python(text, options.removeprefix(":shows: "))
 
 
 def test_the_worst_case_page_gives_what_it_says() -> None:

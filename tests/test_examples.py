@@ -24,6 +24,10 @@ FAULTS = {
         ("** s.K * s.D**2", "** (s.K + 1) * s.D**2", {"worst-case", "exact"}),
         ("s.eta / s.p * o.gradient(x)", "s.eta * o.gradient(x)", {"worst-case", "exact"}),
     ],
+    "drawn_clients.py": [
+        ("4 * s.G**2", "1.9 * s.G**2", {"worst-case"}),
+        ("MU * (o.k + 1)", "MU / 4 * (o.k + 1)", {"worst-case"}),
+    ],
     "ef21.py": [("+ 4 * s.q", "+ 3.99 * s.q", {"worst-case"})],
     "heavy_ball.py": [
         ("** s.K * s.excess", "** (s.K + 2) * s.excess", {"worst-case", "exact"}),

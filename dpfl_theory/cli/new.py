@@ -1,4 +1,4 @@
-"""`new`: files to start from: a theorem, a workflow that checks theorems, copies of the examples."""
+"""`new`: files to start from: a theorem, a paper, a workflow that checks theorems, copies of the examples."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from dpfl_theory import __version__
+from dpfl_theory.cli import _new_paper
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import print_message
@@ -45,6 +46,9 @@ def theorem(
     write(writable(target), text)
     print_message(f"{target}: check it with 'dpfl-theory check --file {target}'")
     return 0
+
+
+group.command()(_new_paper.paper)
 
 
 def workflow(package: str = OWN) -> str:

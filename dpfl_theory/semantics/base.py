@@ -27,6 +27,9 @@ class RunIndex(int):
     """
 
 
+Quantity = TypeVar("Quantity")
+
+
 @dataclass(frozen=True)
 class Vector:
     """A point, a gradient or a message: the part known to the world, and unresolved errors, each by its name with its
@@ -66,16 +69,18 @@ class Vector:
         return Vector(self.known / divisor, {name: c / divisor for name, c in self.errors.items()})
 
 
-Averaged = TypeVar("Averaged", "Vector", Fraction)
+def average(vectors: Sequence[Quantity], weights: Sequence[Any] | None = None) -> Quantity:
+    """The mean of vectors or of fractions, or their sum with these weights.
 
-
-def average(values: Sequence[Averaged]) -> Averaged:
-    """The mean of vectors, or of fractions.
-
+    >>> average([Vector(1), Vector(4)], [2, 1])
+    Vector(known=6, errors={})
     >>> average([Fraction(1), Fraction(2)])
     Fraction(3, 2)
     """
-    return sum(values[1:], values[0]) / len(values)
+    parts: Sequence[Any] = vectors if weights is None else [w * v for w, v in zip(weights, vectors, strict=True)]
+    total = sum(parts[1:], parts[0])
+    found: Quantity = total if weights is not None else total / len(parts)
+    return found
 
 
 def law(name: Hashable) -> Hashable:

@@ -15,9 +15,10 @@ from operator import mul
 from typing import Any, Generic, TypeVar
 
 from dpfl_theory.semantics.base import Vector, mapped
+from dpfl_theory.semantics.oracle import OnQuadratics, Oracle
 from dpfl_theory.semantics.rational import Quadratics
 
-__all__ = ["Moments"]
+__all__ = ["Moments", "after_rounds"]
 
 State = TypeVar("State")
 Rows = list[list[int]]
@@ -125,6 +126,23 @@ class Moments(Generic[State]):
 
     def _row(self, form: Vector) -> list[Fraction]:
         return [form.known, *(form.errors.get(("state", k), Fraction(0)) for k in range(len(self.entries) - 1))]
+
+
+def after_rounds(
+    o: OnQuadratics, start: State, step: Callable[[Oracle, State], State], rounds: int
+) -> list[Moments[State]]:
+    """The moments of the start and after each round; ``o.k`` is the number of the round.
+
+    >>> o = OnQuadratics(curvatures=[1, 3], offsets=[0, 1])
+    >>> found = after_rounds(o, o.start, lambda o, x: x - o.gradient(x, o.draw([Fraction(1, 2)] * 2)) / (o.k + 2), 2)
+    >>> found[-1].square(found[-1].state)
+    Fraction(1, 12)
+    """
+    found = [Moments.from_state(o.world, start)]
+    for k in range(rounds):
+        o.start_round(k)
+        found.append(found[-1].after(lambda state: step(o, state)))
+    return found
 
 
 def _is_state(name: Hashable) -> bool:

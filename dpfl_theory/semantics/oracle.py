@@ -7,16 +7,20 @@ are numbered in the order in which a round requests them.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeVar
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.semantics.base import Vector, World, average
 from dpfl_theory.semantics.operations import BaseOperations
+from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.rational import Quadratics
 
-__all__ = ["Length", "Oracle"]
+__all__ = ["Length", "OnFunctions", "OnQuadratics", "Oracle"]
+
+State = TypeVar("State")
 
 
 @dataclass(frozen=True)
@@ -58,6 +62,15 @@ class Oracle(BaseOperations):
             raise AttributeError(name)
         raise AttributeError(str(unknown_name("operation of the oracle", name, (n for n in dir(self) if n[0] != "_"))))
 
+    def path(self, start: State, step: Callable[[Oracle, State], State], rounds: int) -> Iterator[State]:
+        """The state before each round, and after the last."""
+        state = start
+        for k in range(rounds):
+            self.start_round(k)
+            yield state
+            state = step(self, state)
+        yield state
+
     def start_round(self, k: Any) -> None:
         """Round k begins."""
         self.k, self._asked = k, 0
@@ -92,9 +105,41 @@ class Oracle(BaseOperations):
         """argmin_y f(y) + ||y - x||^2/(2 step)."""
         return self.world.proximal(x, step)
 
-    def average(self, vectors: Sequence[Vector]) -> Vector:
-        """Their mean."""
-        return average(vectors)
+    def draw(self, weights: Sequence[Any]) -> int:
+        """A client, drawn with these probabilities."""
+        return int(self.world.choose(self.clients, weights))
+
+    def number(self, x: Any) -> Any:
+        """A fraction in the world's arithmetic: itself in exact moments, a float elsewhere. Other numbers stay."""
+        return float(x) if isinstance(x, Fraction) and not isinstance(self.world.one, Fraction) else x
+
+    def average(self, vectors: Sequence[Vector], weights: Sequence[Any] | None = None) -> Vector:
+        """Their mean, or their sum with these weights."""
+        return average(vectors, None if weights is None else [self.number(w) for w in weights])
+
+
+class OnQuadratics(Oracle):
+    """The operations in fractions, on clients with grad f_i(x) = a_i x - b_i for these a_i and b_i."""
+
+    world: Quadratics
+
+    def __init__(self, curvatures: Sequence[Any], offsets: Sequence[Any], start: Any = 0, d: Any = 1) -> None:
+        variances: dict[Hashable, Any] = {}
+        world = Quadratics(curvatures, offsets, variances.__getitem__)
+        super().__init__(world, Vector(Fraction(start)), d, variances)
+
+
+class OnFunctions(Oracle):
+    """The operations over all functions that were declared in a PEPit problem, one for each client, from any start.
+    The minimiser of their mean is the origin, ``zero``."""
+
+    world: FunctionClass
+
+    def __init__(self, problem: Any, functions: Sequence[Any], d: Any = 1.0) -> None:
+        variances: dict[Hashable, Any] = {}
+        world = FunctionClass(problem, functions, variances.__getitem__)
+        world.minimiser_at_origin()
+        super().__init__(world, Vector(problem.set_initial_point()), d, variances)
 
 
 def _square(sigma: Any) -> Any:

@@ -169,6 +169,7 @@ def test_what_is_on_record_is_of_this_statement(statement: Statement) -> None:
         *(f"noble2022.{i}" for i in ("theoremC.1.explicit", "lemmaC.8.repaired", "lemmaC.9.repaired")),
         *(f"noble2022.theorem4.2.{method}" for method in ("scaffold", "fedavg")),
         "zhang2021.corollary3.2.1.repaired",
+        *(f"li2020.theorem{n}" for n in (1, 2, 3)),
     ],
 )
 def test_an_idle_algorithm_fails_these(id_: str) -> None:
@@ -182,7 +183,14 @@ def test_the_record_has_no_other_statement() -> None:
     assert set(section("power")) == {s.id for s in statements.all_statements()}
 
 
-AGAIN = ("das2022.fact1", "hou2023.contraction", "noble2022.lemmaC.2", "shulgin2025.lemma1", "zhang2021.claim2.2a")
+AGAIN = (
+    "das2022.fact1",
+    "hou2023.contraction",
+    "li2020.theorem4",
+    "noble2022.lemmaC.2",
+    "shulgin2025.lemma1",
+    "zhang2021.claim2.2a",
+)
 """Statements whose checks are fast, one from every paper; among them all methods that ratios are measured by."""
 
 

@@ -15,14 +15,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from .parts import PARTS, Sources, compute, differences, read, write
+from .parts import PARTS, Sources, alpha, compute, differences, read, write
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.golden")
     parser.add_argument("command", choices=["compare", "freeze"])
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(PARTS))
-    parser.add_argument("--checks", type=Path, help="a document of `check --format json`")
+    parser.add_argument("--checks", type=Path, help=f"a document of `check --alpha {alpha()} --format json`")
     parser.add_argument("--evidence", type=Path, help="the folder `evidence` of `reproduce --full`")
     parser.add_argument(
         "--tolerance", type=float, default=0.0, help="relative difference of numbers that is passed over"

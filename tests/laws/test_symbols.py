@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 from collections.abc import Mapping
 
 from each import of_each
@@ -32,7 +32,9 @@ OTHERWISE: Mapping[tuple[str, str], str] = {
 
 
 def _table(paper: str) -> dict[str, Symbol]:
-    found: dict[str, Symbol] = importlib.import_module(f"dpfl_theory.statements.{paper}.run_symbols").SYMBOLS
+    package = f"dpfl_theory.statements.{paper}"
+    module = "run_symbols" if importlib.util.find_spec(f"{package}.run_symbols") else "_symbols"
+    found: dict[str, Symbol] = importlib.import_module(f"{package}.{module}").SYMBOLS
     return found
 
 
