@@ -88,7 +88,7 @@ class Reference:
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         """The server's parameters after a round, and the state for the next one."""
-        own = v.get("moved", True), v.get("batches"), v.get("number", 0), v["layers"]
+        own = v.get("moved", True), v.get("batches"), v.get("number", 0), v["layers"], v.get("steps"), v.get("ends")
         o = Operations(clients, cohort, rng, v["r"], len(w), *own)
         run = self.run(v)
         found: tuple[Array, Any] = run.round(o, w, run.initial(o, w) if state is None else state)
