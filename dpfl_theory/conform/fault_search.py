@@ -20,8 +20,9 @@ from dpfl_theory.problems.base import Array
 __all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
 
 
-MOST = 3
-"""The number of faults that are sought together, besides one that concerns only noise."""
+MOST, FREE = 4, 2
+"""The largest number of faults that are sought together, besides one that concerns only noise; and how many of those
+that act first in the same way have free numbers."""
 _STEPS = 12
 """Number of Newton steps to unknown numbers; each squares the error where the result depends smoothly on them."""
 _SLOW = 0.7
@@ -342,12 +343,12 @@ class _Search:
     ) -> list[tuple[Fault, ...]]:
         """The sets of this size that agree with the function together with the given faults. Free numbers are fitted
         where no usual number agrees."""
-        plain = [one for fault in faults for one in fault.variants()]
-        found = [more for more in self._sets(plain, size) if self._agrees((*given, *more), level)]
-        families = [fault for fault in faults if fault.sized is not None]
-        for free in range(1, size + 1) if families and not found else ():
+        fixed, families = ([one for one in faults if (one.sized is None) == plain] for plain in (True, False))
+        known = [one for fault in faults for one in fault.variants()] if size == 1 else fixed
+        found = [more for more in self._sets(known, size) if self._agrees((*given, *more), level)]
+        for free in range(1, min(size, FREE) + 1) if not found else ():
             for own in self._sets(families, free):
-                for more in self._sets([fault for fault in faults if fault.sized is None], size - free):
+                for more in self._sets(fixed, size - free):
                     fitted = self._fitted((*given, *more), own, level) if compatible((*given, *more, *own)) else None
                     found += [] if fitted is None else [(*more, *fitted)]
             if found:
@@ -378,12 +379,16 @@ class _Search:
 
         def off(numbers: Array) -> Array:
             player = self._player((*given, *of(numbers)))
-            parts = [level.off(player, k) for k in range(min(2, len(self.firsts)))]
-            if any(part is None for part in parts):
+            found = level.off(player, 0)
+            if found is None:
                 raise ValueError("another number of local steps")
-            return np.concatenate(parts)  # type: ignore[arg-type]
+            return found
 
-        numbers = nearest(off, list(itertools.product(*(family.usual for family in families))))
+        few = [
+            family.usual if len(families) == 1 else family.usual[:: max(len(family.usual) - 1, 1)]
+            for family in families
+        ]
+        numbers = nearest(off, list(itertools.product(*few)))
         if numbers is None:
             return None
         found = of(numbers)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.user_files import resolved
+from dpfl_theory.algorithms.variations import declared
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
@@ -48,6 +49,7 @@ def conform(
     alpha: float = 1e-6,
     seed: int = 0,
     limit: float | None = None,
+    variations: Mapping[str, Any] | None = None,
     **parameters: float,
 ) -> Conformance:
     """Compare an implementation of one round with an algorithm as its paper prints it.
@@ -66,7 +68,9 @@ def conform(
         ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
     together. limit: seconds after which the test is ended, if the function is a Python function and this is the main
-    thread; by default there is no limit. ``parameters``: values that the function has built in.
+    thread; by default there is no limit. variations: what the function has besides the algorithm and means, such as
+    ``{"weights": "records", "momentum": 0.9}`` (`dpfl_theory.algorithms.variations`). ``parameters``: values that the
+    function has built in.
 
     Returns:
         A `Conformance`.
@@ -99,7 +103,7 @@ def conform(
         raise unknown_name("algorithm", as_, known)
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
-    reference = known[as_]
+    reference = known[as_].meaning(declared(variations or {}))
     subject = Subject(function, reference)
     asked = set(subject.taken.values())
     values = settings(reference, parameters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)

@@ -66,7 +66,7 @@ class Fault:
     seen: code in which it was reported. private: whether it breaks the claimed privacy. once: whether one vector of
     noise is drawn in a round. equivalent_to: the name of another fault that by algebra gives the same w in all rounds.
     sized: the same mistake with a free number in it. usual: the most frequent numbers in code. general: whether its
-    numbers come from the function's observed choices, so that it is named only where nothing more special explains them.
+    numbers are the function's own observed choices, so that it is named only where nothing more special explains them.
     """
 
     name: str
