@@ -34,6 +34,11 @@ class Variation:
         """All its deviations."""
         return (*self.named.values(), *([] if self.number is None else [self.number]))
 
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that it may have."""
+        return (*self.named, *([] if self.number is None else ["a positive number"]))
+
     def of(self, value: Any) -> Fault:
         """The deviation of a value. Raises InputError for a value that it cannot have."""
         if str(value) in self.named:
@@ -43,8 +48,7 @@ class Variation:
         except (TypeError, ValueError):
             number = float("nan")
         if self.number is None or self.number.sized is None or not 0.0 < number < float("inf"):
-            kinds = [*self.named, *([] if self.number is None else ["a positive number"])]
-            raise InputError(f"the variation {self.option} is {value!r}: give {' or '.join(kinds)}")
+            raise InputError(f"the variation {self.option} is {value!r}: give {' or '.join(self.values)}")
         return self.number.sized(number)
 
 

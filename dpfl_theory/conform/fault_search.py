@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.probes import Path, Spread, agree
-from dpfl_theory.conform.references import Player, Reference, Values
+from dpfl_theory.conform.references import NOISE, Player, Reference, Values
 from dpfl_theory.conform.traces import FirstRound, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
@@ -136,7 +136,7 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
     return -1 if whole else fewest
 
 
-def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> SearchResult:
+def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float, most: int = MOST) -> SearchResult:
     """The suspects with the fewest faults that agree with the function. The search in paths takes at most this
     processor time in seconds, and once more with general deviations, whose numbers are those that were observed."""
     paths = [one for one in seen if isinstance(one.probe, Path)]
@@ -147,9 +147,11 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
     for faults in (special, known) if len(special) < len(known) else (known,):
         until = time.process_time() + seconds
         searches = [_Search(reference, reading, faults, paths, until) for reading in reference.readings]
-        for size in range(MOST + 1):
-            if silent := [suspect for search in searches for suspect in search.whole(size)]:
-                return _with_noise(reference, silent, spreads)
+        found = [suspect for search in searches for suspect in search.whole(most)]
+        if fewest := min((len(one.faults) for one in found), default=None):
+            return _with_noise(reference, [one for one in found if len(one.faults) == fewest], spreads)
+        if found:
+            return _with_noise(reference, found, spreads)
     return _partly(searches, paths)
 
 
@@ -176,10 +178,15 @@ def _with_noise(
 def _partly(searches: Sequence[_Search], paths: Sequence[ObservedDifference]) -> SearchResult:
     """The suspects with the fewest faults that explain the first round of all paths, and how many rounds they explain;
     or those that explain only the local steps."""
-    for size in range(MOST + 1):
-        found = [(leading(one.player, paths), one) for search in searches for one in search.first_rounds(size)]
-        if most := max((far for far, _ in found), default=0):
-            return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
+    begun = [
+        candidate(search.reference, search.reading, faults)
+        for search in searches
+        for faults in next(search.first_rounds(MOST), [])
+    ]
+    begun = [one for one in begun if len(one.faults) == min(len(other.faults) for other in begun)]
+    found = [(leading(one.player, paths), one) for one in begun]
+    if most := max((far for far, _ in found), default=0):
+        return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
     for size in range(MOST + 1):
         local = [candidate(x.reference, x.reading, faults) for x in searches if x.seen for faults in x.local(size)]
         if local:
@@ -219,8 +226,8 @@ class _Search:
     """The search for sets of faults on paths, given a reading.
 
     A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
-    first round, or on later rounds. The sets of these three kinds are found one after the other, so that a set of three
-    costs about as much as three sets of one.
+    first round, or on later rounds. The sets of these three kinds are found one after the other, the smallest that agree,
+    so that a set of three costs about as much as three sets of one.
     """
 
     def __init__(
@@ -236,7 +243,7 @@ class _Search:
         self.seen = all(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
         self._faults = faults
-        self._found: dict[tuple[str, int], Any] = {}
+        self._local: dict[int, list[tuple[Fault, ...]]] = {}
 
     def _player(self, faults: Sequence[Fault]) -> Player:
         return candidate(self.reference, self.reading, faults).player
@@ -249,6 +256,8 @@ class _Search:
         own = [first.both(plain) for first in self.firsts]
         whole = [one.probe.outcome(plain, one.choices) for one in self.paths]
         for fault in self._faults:
+            if fault.parts.keys() <= NOISE:
+                continue
             try:
                 kind = self._kind(self._player((fault.variants()[0],)), own, whole)
             except FAILURES:
@@ -275,29 +284,36 @@ class _Search:
         """The sets of this size that explain the local steps of all first rounds."""
         if not self.seen:
             return [()] if size == 0 else []
-        if ("local", size) not in self._found:
-            self._found["local", size] = self._matching((), self._kinds[0], size, self._local_steps)
-        return list(self._found["local", size])
+        if size not in self._local:
+            self._local[size] = self._matching((), self._kinds[0], size, self._local_steps)
+        return self._local[size]
 
-    def first_rounds(self, size: int) -> list[Candidate]:
-        """The sets of this size that explain the first round of all paths."""
-        if ("first", size) not in self._found:
-            self._found["first", size] = [
-                candidate(self.reference, self.reading, (*local, *more))
-                for few in range(size + 1)
-                for local in self.local(few)
-                for more in self._matching(local, self._kinds[1], size - few, self._first_round(local))
-            ]
-        return list(self._found["first", size])
+    def first_rounds(self, most: int) -> Iterator[list[tuple[Fault, ...]]]:
+        """The sets that explain the first round of all paths, those with the fewest local faults first, and of these
+        only those with the fewest others."""
+        for size in range(most + 1):
+            for more in range(most - size + 1):
+                found = [
+                    (*local, *few)
+                    for local in self.local(size)
+                    for few in self._matching(local, self._kinds[1], more, self._first_round(local))
+                ]
+                if found:
+                    yield found
+                    break
 
-    def whole(self, size: int) -> list[Candidate]:
-        """The sets of this size that explain all rounds of all paths."""
-        return [
-            candidate(self.reference, self.reading, (*one.faults, *more))
-            for few in range(size + 1)
-            for one in self.first_rounds(few)
-            for more in self._matching(one.faults, self._kinds[2], size - few, self._all_rounds)
-        ]
+    def whole(self, most: int) -> list[Candidate]:
+        """The sets that explain all rounds of all paths, in the same order."""
+        for begun in self.first_rounds(most):
+            for more in range(most - len(begun[0]) + 1):
+                found = [
+                    candidate(self.reference, self.reading, (*faults, *few))
+                    for faults in begun
+                    for few in self._matching(faults, self._kinds[2], more, self._all_rounds)
+                ]
+                if found:
+                    return found
+        return []
 
     @property
     def _local_steps(self) -> _Level:
