@@ -142,17 +142,22 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     known = reference.faults()
-    searches = list[_Search]()
     special = [one for one in known if not one.general]
-    for faults in (special, known) if len(special) < len(known) else (known,):
+    searches = list[_Search]()
+    for faults in (known,) if len(special) == len(known) or _own_steps(paths) else (special, known):
         until = time.process_time() + seconds
         searches = [_Search(reference, reading, faults, paths, until) for reading in reference.readings]
         found = [suspect for search in searches for suspect in search.whole(most)]
-        if fewest := min((len(one.faults) for one in found), default=None):
-            return _with_noise(reference, [one for one in found if len(one.faults) == fewest], spreads)
-        if found:
-            return _with_noise(reference, found, spreads)
+        if fewest := [one for one in found if len(one.faults) == min(len(other.faults) for other in found)]:
+            named = [one for one in fewest if not any(fault.general for fault in one.faults)]
+            return _with_noise(reference, named or fewest, spreads)
     return _partly(searches, paths)
+
+
+def _own_steps(paths: Sequence[ObservedDifference]) -> bool:
+    """Whether clients draw batches, or take different numbers of local steps."""
+    rounds = [choices for one in paths for choices in one.choices or ()]
+    return any(choices["batches"] or len(set(choices["steps"].values())) > 1 for choices in rounds)
 
 
 def _with_noise(
@@ -226,8 +231,8 @@ class _Search:
     """The search for sets of faults on paths, given a reading.
 
     A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
-    first round, or on later rounds. The sets of these three kinds are found one after the other, the smallest that agree,
-    so that a set of three costs about as much as three sets of one.
+    first round, or on later rounds. The smallest sets of these three kinds are found one after the other, so that a set
+    of three costs about as much as three sets of one.
     """
 
     def __init__(

@@ -167,13 +167,21 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
 def _partly(found: SearchResult) -> str:
     """The end of a sentence: how far readings and known faults explain the paths."""
     if not found.rounds:
-        return ""
+        if not found.local:
+            return ""
+        names = _alternatives(found.local)
+        steps = f"the local steps agree{f', given {names}' if names else ''}"
+        return f"; {steps}, so that the difference is in what the server does with the messages"
     k = found.rounds
     rounds = "the first round" if k == 1 else f"the first {k} rounds in which w moves"
     then = "the next one differs" if k == 1 else "a later one differs"
     if any(not one.faults for one in found.partly):
         return f"; {rounds} of every path {'agrees' if k == 1 else 'agree'} with the algorithm, and {then}"
-    names = list(dict.fromkeys(fault.name for one in found.partly for fault in one.faults))
-    message = " or ".join(f"'{name}'" for name in names[:MOST_NAMES])
-    more = f" (or {len(names) - MOST_NAMES} others)" if len(names) > MOST_NAMES else ""
-    return f"; {message}{more} explains {rounds} of every path, but not the later ones"
+    return f"; {_alternatives(found.partly)} explains {rounds} of every path, but not the later ones"
+
+
+def _alternatives(suspects: Sequence[Candidate]) -> str:
+    """The sets of faults of suspects, a few of them; empty where one has none."""
+    sets = list(dict.fromkeys(" with ".join(f"'{fault.name}'" for fault in one.faults) for one in suspects))
+    more = f" (or {len(sets) - MOST_NAMES} others)" if len(sets) > MOST_NAMES else ""
+    return "" if "" in sets else " or ".join(sets[:MOST_NAMES]) + more
