@@ -192,7 +192,7 @@ class Path:
     world: World
     who: tuple[Array, ...]
     rounding: float = DOUBLE
-    memory: _Memory = field(default_factory=lambda: _Memory(), compare=False, repr=False)
+    memory: _Memory = field(init=False, default_factory=lambda: _Memory(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -203,7 +203,7 @@ class Path:
     @property
     def first(self) -> Path:
         """The first round of the path."""
-        return Path(self.v, self.world, self.who[:1], self.rounding)
+        return replace(self, who=self.who[:1])
 
     def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
@@ -297,7 +297,7 @@ class Spread:
     path: Path
     step: float = STEP
     both: bool = False
-    memory: _Memory = field(default_factory=_Memory, compare=False, repr=False)
+    memory: _Memory = field(init=False, default_factory=_Memory, compare=False, repr=False)
 
     @property
     def name(self) -> str:
