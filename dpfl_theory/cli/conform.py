@@ -30,7 +30,10 @@ def conform(
         str | None, typer.Argument(metavar="MODULE:FUNCTION", help="A round: my_module:round or my_file.py:round.")
     ] = None,
     as_: Annotated[
-        str | None, typer.Option("--as", metavar="ALGORITHM", help="The algorithm; --algorithms lists them.")
+        str | None,
+        typer.Option(
+            "--as", metavar="ALGORITHM", help="The algorithm [default: the nearest]; --algorithms lists them."
+        ),
     ] = None,
     algorithms: Annotated[
         bool, typer.Option("--algorithms", help="List the algorithms with their parameters and known faults.")
@@ -39,13 +42,21 @@ def conform(
         list[str] | None,
         typer.Option("--set", metavar="PARAMETER=VALUE", help="A value that is hard-coded in the function."),
     ] = None,
+    variations: Annotated[
+        str | None,
+        typer.Option("--with", metavar="NAME=VALUE,...", help="What the function has besides and means: --variations."),
+    ] = None,
+    list_variations: Annotated[bool, typer.Option("--variations", help="List the variations of --with.")] = False,
     sampler: Annotated[
         str | None, typer.Option(metavar="MODULE:FUNCTION", help="The function that draws a cohort: sampler(n, rng).")
     ] = None,
     clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "7",
     cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
     sampling: Annotated[
-        str | None, typer.Option(metavar="poisson|fixed|full", help="Sampling of the cohorts [default: as printed].")
+        str | None,
+        typer.Option(
+            metavar="poisson|fixed|with-replacement|full", help="Sampling of the cohorts [default: as printed]."
+        ),
     ] = None,
     relation: Annotated[
         str | None, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")
@@ -73,8 +84,11 @@ def conform(
     if algorithms:
         _list(format_)
         return 0
-    if function is None or as_ is None:
-        raise InputError("give a function and the algorithm that it should be: conform my_module:round --as dp-fedavg")
+    if list_variations:
+        _list_variations(format_)
+        return 0
+    if function is None:
+        raise InputError("give a function, and the algorithm that it should be: conform my_module:round --as dp-fedavg")
     from dpfl_theory.conform import run  # noqa: F401  so that our imports do not count for the user's time limit
     from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied
 
@@ -85,6 +99,7 @@ def conform(
     if cohort is not None:
         counts["cohort"] = _whole("cohort", cohort)
     keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **parameters}
+    keywords["variations"] = dict(_with(text) for text in (variations or "").split(",") if text)
     share, number = parse_alpha(alpha), parse_seed(seed)
     try:
         verdict, text = _ended(
@@ -120,7 +135,7 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
         return within()
 
 
-def _report(function: str, as_: str, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
+def _report(function: str, as_: str | None, sampler: str | None, whole: bool, **keywords: Any) -> tuple[str, str]:
     """The verdict on a named function, and the report: with ``whole`` as JSON, else in words."""
     from dpfl_theory.conform.run import conform as test
     from dpfl_theory.conform.user_function import function_named
@@ -138,6 +153,24 @@ def _assigned(text: str) -> tuple[str, float]:
     if math.isnan(found):
         raise InputError(f"--set {text!r} is not a parameter with a number: write it like --set eta=0.1")
     return name, int(value) if value.lstrip("+-").isdigit() else found
+
+
+def _with(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals or not name or not value:
+        raise InputError(f"--with {text!r} is not a variation with a value: write it like --with momentum=0.9")
+    return name.strip().replace("-", "_"), value.strip()
+
+
+def _list_variations(format_: str) -> None:
+    from dpfl_theory.algorithms.variations import VARIATIONS
+
+    if format_ == "json":
+        emit(
+            json.dumps([{"name": x.option, "values": list(x.values), "meaning": x.text} for x in VARIATIONS], indent=1)
+        )
+        return
+    emit(table([("variation", "values", "meaning"), *((x.option, ", ".join(x.values), x.text) for x in VARIATIONS)]))
 
 
 def _files(named: str | None) -> tuple[str, str]:

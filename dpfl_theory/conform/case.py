@@ -16,7 +16,6 @@ from dpfl_theory.conform.probes import (
     Plan,
     Spread,
     agree,
-    chosen,
     play,
     probe_without_noise,
     responses,
@@ -24,6 +23,7 @@ from dpfl_theory.conform.probes import (
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.traces import observed_choices
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.problems.base import Array
@@ -64,9 +64,7 @@ class Case:
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there."""
         path = probe.path if isinstance(probe, Spread) else probe
-        choices: list[dict[str, Any]] | None = chosen(self.subject, path)
-        if choices and "p" not in path.v and not any(one["batches"] for one in choices):
-            choices = None
+        choices = observed_choices(self.subject, path)
         numbers = (
             probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
         )

@@ -1,28 +1,36 @@
-"""Search for players that agree with the function: readings, known faults, and pairs of faults, compared on all
-probes."""
+"""Search for players that agree with the function: readings, and sets of up to three known faults."""
 
 from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.conform.probes import Path, Spread, agree
-from dpfl_theory.conform.references import Player, Reference, Values
+from dpfl_theory.conform.references import NOISE, Player, Reference, Values
+from dpfl_theory.conform.traces import FirstRound, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
 __all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
 
 
+MOST, FREE = 4, 2
+"""The largest number of faults that are sought together, besides one that concerns only noise; and how many of those
+that act first in the same way have free numbers."""
 _STEPS = 12
-"""Number of Newton steps to an unknown number; each squares the error where the path depends smoothly on it."""
+"""Number of Newton steps to unknown numbers; each squares the error where the result depends smoothly on them."""
+_SLOW = 0.7
+"""The share of the difference that a Newton step leaves at most where numbers explain the result."""
 _NEAR = 1e-3
-"""The share of the first distance that remains where a number explains paths at all."""
+"""The share of the first difference that remains where numbers explain the result at all."""
+FAILURES = (ArithmeticError, ValueError, KeyError, TypeError, IndexError, AttributeError)
+"""Errors of candidates whose parts do not fit together."""
 
 
 @dataclass(frozen=True)
@@ -93,63 +101,20 @@ AGAIN = Fault(
 )
 
 
-def _player(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> Player:
-    player = reference.with_parts(reading.parts, *(fault.parts for fault in faults)).round
-    return repeating(player) if AGAIN in faults else player
-
-
-def _fitted(
-    reference: Reference, families: Sequence[Fault], paths: Sequence[ObservedDifference]
-) -> Iterator[Candidate]:
-    """The suspects with one mistake that has a free number, which least squares on a path gives."""
-    for reading, family in itertools.product(reference.readings, families):
-
-        def of(number: float, reading: Reading = reading, family: Fault = family) -> Candidate:
-            fault = family.sized(number)  # type: ignore[misc]
-            return Candidate(reading, (fault,), _player(reference, reading, (fault,)))
-
-        number = _nearest(lambda x, of=of: of(x).player, family.usual, paths[:2])  # type: ignore[misc]
-        if number is not None and explains((suspect := of(number)).player, paths):
-            yield suspect
-
-
-def _nearest(
-    player: Callable[[float], Player], usual: Sequence[float], paths: Sequence[ObservedDifference]
-) -> float | None:
-    """The number whose paths are nearest to those seen, by the Gauss-Newton method from the best usual number; None
-    where they do not come near."""
-
-    def off(x: float) -> Array:
-        with np.errstate(all="ignore"):
-            return np.concatenate([(one.probe.outcome(player(x), one.choices) - one.value).ravel() for one in paths])
-
-    try:
-        tried = {x: off(x) for x in usual}
-        x = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
-        started, found = float(np.linalg.norm(tried[x])), tried[x]
-        for _ in range(_STEPS):
-            h = 1e-6 * max(abs(x), 1e-3)
-            slope = (off(x + h) - found) / h
-            move = -float(slope @ found) / float(slope @ slope)
-            x, found = x + move, off(x + move)
-            if not np.isfinite(x) or abs(move) <= 1e-10 * abs(x):
-                break
-        near = float(np.linalg.norm(found)) <= _NEAR * started
-    except (ArithmeticError, ValueError, KeyError):
-        return None
-    return x if near and x > 0.0 else None
-
-
 @dataclass(frozen=True)
 class SearchResult:
-    """The suspects found. First choice: those that agree with the function everywhere. Second: those that agree with it
-    where the noise is silent. Third: those that explain the most first rounds of all paths, and the number of these
-    rounds."""
+    """The suspects found, with as few faults as possible.
+
+    whole: those that agree with the function everywhere; silent: where the noise is silent; partly: those that explain
+    the most first rounds of all paths, and rounds: the number of these; local: where there are none, those that explain
+    the local steps of first rounds.
+    """
 
     whole: tuple[Candidate, ...] = ()
     silent: tuple[Candidate, ...] = ()
     partly: tuple[Candidate, ...] = ()
     rounds: int = 0
+    local: tuple[Candidate, ...] = ()
 
 
 def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
@@ -171,79 +136,309 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
     return -1 if whole else fewest
 
 
-def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float) -> SearchResult:
-    """All suspects with one or two faults that agree with the function. The search for pairs that differ in paths ends
-    after this processor time in seconds. Pairs of which one part explains first rounds come first."""
+def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float, most: int = MOST) -> SearchResult:
+    """The suspects with the fewest faults that agree with the function. The search in paths takes at most this
+    processor time in seconds, and once more with general deviations, whose numbers are those that were observed."""
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    families = reference.faults()
-    faults = [*(variant for fault in families for variant in fault.variants()), *([AGAIN] if reference.unit else [])]
-    silent, started = list[Candidate](), list[tuple[int, Candidate]]()
-    for reading in reference.readings:
-        for found in ((), *((fault,) for fault in faults)):
-            suspect = Candidate(reading, found, _player(reference, reading, found))
-            far = leading(suspect.player, paths)
-            if far < 0:
-                silent.append(suspect)
-            elif far > 0:
-                started.append((far, suspect))
-    if not silent:
-        silent = list(_fitted(reference, [fault for fault in families if fault.sized], paths))
-    if whole := [suspect for suspect in silent if explains(suspect.player, spreads)]:
-        return SearchResult(tuple(whole))
-    of_noise = [fault for fault in faults if fault.role == "noise"]
-    if whole := [
-        suspect
-        for one in silent
-        for fault in of_noise
-        if _together(one.faults, fault)
-        and explains((suspect := _both(reference, one.reading, one.faults, fault)).player, spreads)
-    ]:
-        return SearchResult(tuple(whole), tuple(silent))
-    if silent:
-        return SearchResult(silent=tuple(silent))
-    pairs = [
-        suspect
-        for suspect in _pairs(reference, faults, started, time.process_time() + seconds)
-        if explains(suspect.player, paths)
+    known = reference.faults()
+    special = [one for one in known if not one.general]
+    searches = list[_Search]()
+    for faults in (known,) if len(special) == len(known) or _own_steps(paths) else (special, known):
+        until = time.process_time() + seconds
+        searches = [_Search(reference, reading, faults, paths, until) for reading in reference.readings]
+        found = [suspect for search in searches for suspect in search.whole(most)]
+        if fewest := [one for one in found if len(one.faults) == min(len(other.faults) for other in found)]:
+            named = [one for one in fewest if not any(fault.general for fault in one.faults)]
+            return _with_noise(reference, named or fewest, spreads)
+    return _partly(searches, paths)
+
+
+def _own_steps(paths: Sequence[ObservedDifference]) -> bool:
+    """Whether clients draw batches, or take different numbers of local steps."""
+    rounds = [choices for one in paths for choices in one.choices or ()]
+    return any(choices["batches"] or len(set(choices["steps"].values())) > 1 for choices in rounds)
+
+
+def _with_noise(
+    reference: Reference, silent: Sequence[Candidate], spreads: Sequence[ObservedDifference]
+) -> SearchResult:
+    """The suspects that also explain the noise, alone or with a fault that concerns it."""
+    of_noise = [x for fault in reference.faults() for x in fault.variants() if fault.role == "noise"]
+    of_noise += [AGAIN] if reference.unit else []
+    for suspects in (
+        silent,
+        (
+            candidate(reference, one.reading, (*one.faults, fault))
+            for one in silent
+            for fault in of_noise
+            if compatible((*one.faults, fault))
+        ),
+    ):
+        if whole := tuple(suspect for suspect in suspects if explains(suspect.player, spreads)):
+            return SearchResult(whole, tuple(silent))
+    return SearchResult(silent=tuple(silent))
+
+
+def _partly(searches: Sequence[_Search], paths: Sequence[ObservedDifference]) -> SearchResult:
+    """The suspects with the fewest faults that explain the first round of all paths, and how many rounds they explain;
+    or those that explain only the local steps."""
+    begun = [
+        candidate(search.reference, search.reading, faults)
+        for search in searches
+        for faults in next(search.first_rounds(MOST), [])
     ]
-    if pairs:
-        return SearchResult(tuple(one for one in pairs if explains(one.player, spreads)), tuple(pairs))
-    most = max((far for far, _ in started), default=0)
-    return SearchResult(partly=tuple(suspect for far, suspect in started if far == most), rounds=most)
+    begun = [one for one in begun if len(one.faults) == min(len(other.faults) for other in begun)]
+    found = [(leading(one.player, paths), one) for one in begun]
+    if most := max((far for far, _ in found), default=0):
+        return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
+    for size in range(MOST + 1):
+        local = [candidate(x.reference, x.reading, faults) for x in searches if x.seen for faults in x.local(size)]
+        if local:
+            return SearchResult(local=tuple(local))
+    return SearchResult()
 
 
-def _together(faults: Sequence[Fault], fault: Fault) -> bool:
-    """Whether a fault can occur together with these."""
-    return not any(fault is other or shared(fault, other) for other in faults)
+def candidate(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> Candidate:
+    """The round of a reading with these faults."""
+    player = reference.with_parts(reading.parts, *(fault.parts for fault in faults)).round
+    return Candidate(reading, tuple(faults), repeating(player) if AGAIN in faults else player)
 
 
-def shared(one: Fault, other: Fault) -> list[str]:
-    """The parts that both replace, so that one replacement would be lost."""
-    both = one.parts.keys() & other.parts.keys()
-    return [name for name in both if not any(isinstance(x.parts[name], Extends) for x in (one, other))]
+def compatible(faults: Sequence[Fault]) -> bool:
+    """Whether faults can occur together: no two replace the same part, so that one of them would be lost."""
+    return not any(
+        one is other
+        or one.name == other.name
+        or any(
+            not isinstance(one.parts[name], Extends) and not isinstance(other.parts[name], Extends)
+            for name in one.parts.keys() & other.parts.keys()
+        )
+        for one, other in itertools.combinations(faults, 2)
+    )
 
 
-def _both(reference: Reference, reading: Reading, faults: Sequence[Fault], fault: Fault) -> Candidate:
-    both = (*faults, fault)
-    return Candidate(reading, both, _player(reference, reading, both))
+@dataclass(frozen=True)
+class _Level:
+    """A comparison of candidates with the function, on all paths. agrees: on path number k; off: the difference there,
+    None where it cannot be a small one."""
+
+    agrees: Callable[[Player, int], bool]
+    off: Callable[[Player, int], Array | None]
 
 
-def _pairs(
-    reference: Reference, faults: Sequence[Fault], begun: Sequence[tuple[int, Candidate]], until: float
-) -> Iterator[Candidate]:
-    """Pairs of faults that do not concern noise, each once. Pairs of which one fault explains first rounds come first.
-    Ends at the time ``until``."""
-    others = [fault for fault in faults if fault.role != "noise"]
-    far_first = sorted(begun, key=lambda one: -one[0])
-    first = [fault for _, suspect in far_first for fault in suspect.faults if fault.role != "noise"]
-    pairs = itertools.chain(itertools.product(first, others), itertools.combinations(others, 2))
-    done = set[frozenset[int]]()
-    for one, other in pairs:
-        if time.process_time() > until:
-            return
-        key = frozenset({id(one), id(other)})
-        if key in done or not _together([one], other):
-            continue
-        done.add(key)
-        yield _both(reference, reference.readings[0], [one], other)
+class _Search:
+    """The search for sets of faults on paths, given a reading.
+
+    A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
+    first round, or on later rounds. The smallest sets of these three kinds are found one after the other, so that a set
+    of three costs about as much as three sets of one.
+    """
+
+    def __init__(
+        self,
+        reference: Reference,
+        reading: Reading,
+        faults: Sequence[Fault],
+        paths: Sequence[ObservedDifference],
+        until: float,
+    ) -> None:
+        self.reference, self.reading, self.paths, self.until = reference, reading, paths, until
+        self.firsts = [FirstRound(one.probe, one.choices, one.value[0]) for one in paths if isinstance(one.probe, Path)]
+        self.seen = all(first.points for first in self.firsts)
+        """Whether the points of the function are known: not where it reads the records itself."""
+        self._faults = faults
+        self._local: dict[int, list[tuple[Fault, ...]]] = {}
+
+    def _player(self, faults: Sequence[Fault]) -> Player:
+        return candidate(self.reference, self.reading, faults).player
+
+    @cached_property
+    def _kinds(self) -> tuple[list[Fault], list[Fault], list[Fault]]:
+        """The faults that act first on local steps, on the first round, and later."""
+        kinds: tuple[list[Fault], list[Fault], list[Fault]] = ([], [], [])
+        plain = self._player(())
+        own = [first.both(plain) for first in self.firsts]
+        whole = [one.probe.outcome(plain, one.choices) for one in self.paths]
+        for fault in self._faults:
+            if fault.parts.keys() <= NOISE:
+                continue
+            try:
+                kind = self._kind(self._player((fault.variants()[0],)), own, whole)
+            except FAILURES:
+                continue
+            if kind is not None:
+                kinds[kind].append(fault)
+        return kinds
+
+    def _kind(self, player: Player, own: Sequence[Any], whole: Sequence[Array]) -> int | None:
+        kind = None
+        for first, one, (w, points), path in zip(self.firsts, self.paths, own, whole):
+            moved, asked = first.both(player)
+            if self.seen and not same_points(first.path.world.start, asked, points):
+                return 0
+            if not agree(first.path.first, moved[None], w[None]):
+                kind = 1
+            elif kind is None and not agree(one.probe, one.probe.outcome(player, one.choices), path):
+                kind = 2
+            if kind == 1 and not self.seen:
+                break
+        return kind
+
+    def local(self, size: int) -> list[tuple[Fault, ...]]:
+        """The sets of this size that explain the local steps of all first rounds."""
+        if not self.seen:
+            return [()] if size == 0 else []
+        if size not in self._local:
+            self._local[size] = self._matching((), self._kinds[0], size, self._local_steps)
+        return self._local[size]
+
+    def first_rounds(self, most: int) -> Iterator[list[tuple[Fault, ...]]]:
+        """The sets that explain the first round of all paths, those with the fewest local faults first, and of these
+        only those with the fewest others."""
+        for size in range(most + 1):
+            for more in range(most - size + 1):
+                found = [
+                    (*local, *few)
+                    for local in self.local(size)
+                    for few in self._matching(local, self._kinds[1], more, self._first_round(local))
+                ]
+                if found:
+                    yield found
+                    break
+
+    def whole(self, most: int) -> list[Candidate]:
+        """The sets that explain all rounds of all paths, in the same order."""
+        for begun in self.first_rounds(most):
+            for more in range(most - len(begun[0]) + 1):
+                found = [
+                    candidate(self.reference, self.reading, (*faults, *few))
+                    for faults in begun
+                    for few in self._matching(faults, self._kinds[2], more, self._all_rounds)
+                ]
+                if found:
+                    return found
+        return []
+
+    @property
+    def _local_steps(self) -> _Level:
+        def off(player: Player, k: int) -> Array | None:
+            first = self.firsts[k]
+            own = first.both(player)[1]
+            if own.keys() != first.points.keys() or any(len(own[i]) != len(first.points[i]) for i in own):
+                return None
+            return np.concatenate([(own[i] - first.points[i]).ravel() for i in own])
+
+        def agrees(player: Player, k: int) -> bool:
+            first = self.firsts[k]
+            return same_points(first.path.world.start, first.points, first.both(player)[1])
+
+        return _Level(agrees, off)
+
+    def _first_round(self, local: tuple[Fault, ...]) -> _Level:
+        """The level of the first round, whose local steps are computed once."""
+        ends: list[list[Any] | None] = [[] if self.seen else None for _ in self.firsts]
+
+        def off(player: Player, k: int) -> Array:
+            return self.firsts[k].play(player, ends[k]) - self.firsts[k].w
+
+        def agrees(player: Player, k: int) -> bool:
+            first = self.firsts[k]
+            return agree(first.path.first, first.w[None], first.play(player, ends[k])[None])
+
+        if self.seen:
+            for k, first in enumerate(self.firsts):
+                first.play(self._player(local), ends[k])
+        return _Level(agrees, off)
+
+    @property
+    def _all_rounds(self) -> _Level:
+        def off(player: Player, k: int) -> Array:
+            one = self.paths[k]
+            return np.asarray(one.probe.outcome(player, one.choices) - one.value).ravel()
+
+        return _Level(lambda player, k: explains(player, [self.paths[k]]), off)
+
+    def _matching(
+        self, given: tuple[Fault, ...], faults: Sequence[Fault], size: int, level: _Level
+    ) -> list[tuple[Fault, ...]]:
+        """The sets of this size that agree with the function together with the given faults. Free numbers are fitted
+        where no usual number agrees."""
+        fixed, families = ([one for one in faults if (one.sized is None) == plain] for plain in (True, False))
+        known = [one for fault in faults for one in fault.variants()] if size == 1 else fixed
+        found = [more for more in self._sets(known, size) if self._agrees((*given, *more), level)]
+        for free in range(1, min(size, FREE) + 1) if not found else ():
+            for own in self._sets(families, free):
+                for more in self._sets(fixed, size - free):
+                    fitted = self._fitted((*given, *more), own, level) if compatible((*given, *more, *own)) else None
+                    found += [] if fitted is None else [(*more, *fitted)]
+            if found:
+                break
+        return found
+
+    def _sets(self, faults: Sequence[Fault], size: int) -> Iterable[tuple[Fault, ...]]:
+        """The sets of this size, until the time is up."""
+        return itertools.takewhile(
+            lambda _: size == 0 or time.process_time() < self.until, itertools.combinations(faults, size)
+        )
+
+    def _agrees(self, faults: tuple[Fault, ...], level: _Level) -> bool:
+        if not compatible(faults):
+            return False
+        player = self._player(faults)
+        try:
+            return all(level.agrees(player, k) for k in range(len(self.firsts)))
+        except FAILURES:
+            return False
+
+    def _fitted(self, given: tuple[Fault, ...], families: Sequence[Fault], level: _Level) -> tuple[Fault, ...] | None:
+        """The families with the numbers that agree with the function, by the Gauss-Newton method from the best usual
+        numbers; None where no numbers do."""
+
+        def of(numbers: Array) -> tuple[Fault, ...]:
+            return tuple(family.sized(float(x)) for family, x in zip(families, numbers))  # type: ignore[misc]
+
+        def off(numbers: Array) -> Array:
+            player = self._player((*given, *of(numbers)))
+            found = level.off(player, 0)
+            if found is None:
+                raise ValueError("another number of local steps")
+            return found
+
+        few = [
+            family.usual if len(families) == 1 else family.usual[:: max(len(family.usual) - 1, 1)]
+            for family in families
+        ]
+        numbers = nearest(off, list(itertools.product(*few)))
+        if numbers is None:
+            return None
+        found = of(numbers)
+        return found if self._agrees((*given, *found), level) else None
+
+
+def nearest(off: Callable[[Array], Array], usual: Sequence[Sequence[float]]) -> Array | None:
+    """The numbers at which a difference vanishes, by the Gauss-Newton method from the best usual ones; None where it
+    does not come near zero, or where a number is not positive.
+
+    >>> nearest(lambda x: x**3 - 0.125, [(1.0,), (2.0,)])
+    array([0.5])
+    """
+    try:
+        with np.errstate(all="ignore"):
+            tried = {tuple(x): off(np.array(x)) for x in usual}
+            best = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
+            numbers, now = np.array(best), tried[best]
+            started = float(np.linalg.norm(now))
+            for step in range(_STEPS):
+                h = 1e-6 * np.maximum(np.abs(numbers), 1e-3)
+                slopes = np.stack([(off(numbers + e) - now) / e.max() for e in np.diag(h)], axis=1)
+                move = -np.linalg.lstsq(slopes, now, rcond=None)[0]
+                before = float(np.linalg.norm(now))
+                numbers, now = numbers + move, off(numbers + move)
+                slow = step > 1 and float(np.linalg.norm(now)) > _SLOW * before
+                if not np.isfinite(now).all() or slow or np.all(np.abs(move) <= 1e-10 * np.abs(numbers)):
+                    break
+            near = float(np.linalg.norm(now)) <= _NEAR * started and bool((numbers > 0.0).all())
+    except (*FAILURES, np.linalg.LinAlgError):
+        return None
+    return numbers if near else None

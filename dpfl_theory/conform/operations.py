@@ -18,7 +18,9 @@ class Operations:
     of the round, from 0, layers: of the model.
 
     moved: whether the round communicates, where a coin decides; None to toss it. batches: the records that each client
-    draws in each of its local steps; None, or no batch of a client, for all records in every step.
+    draws in each of its local steps; None, or no batch of a client, for all records in every step. steps: the number of
+    each client's local steps, where it was observed. ends: of all local steps in their order, where they are known; an
+    empty list is filled.
     """
 
     def __init__(
@@ -32,10 +34,13 @@ class Operations:
         batches: Mapping[int, Sequence[Sequence[int]]] | None = None,
         number: int = 0,
         layers: Sequence[slice] = (slice(None),),
+        steps: Mapping[int, int] | None = None,
+        ends: list[Any] | None = None,
     ) -> None:
         self.clients, self.rng, self.expected, self.d = clients, rng, expected, d
         self.n, self.cohort = len(clients), [int(i) for i in cohort]
         self.everyone, self.number, self.layers = range(self.n), number, layers
+        self._steps, self._ends, self._end = steps or {}, ends, 0
         self._moved, self._batches, self._taken = moved, batches, dict[int, int]()
 
     @property
@@ -56,6 +61,10 @@ class Operations:
     def batches(self, i: int) -> int:
         """The number of batches of records that client i draws in this round; 0 where it draws none."""
         return len((self._batches or {}).get(int(i), ()))
+
+    def observed_steps(self, i: int, otherwise: int) -> int:
+        """The number of local steps that client i takes, where it was observed."""
+        return self._steps.get(int(i), otherwise)
 
     def by_layer(self, u: Array, of: Callable[[Array], Array]) -> Array:
         """A function of each layer of a vector."""
@@ -87,8 +96,14 @@ class Operations:
 
     def descend(self, y: Array, i: int, step: float, steps: int, direction: Callable[[Array], Array]) -> Array:
         """The end of local steps from y."""
+        if self._ends is not None and self._end < len(self._ends):
+            self._end += 1
+            return np.asarray(self._ends[self._end - 1])
         for _ in range(int(steps)):
             y = y - step * direction(y)
+        if self._ends is not None:
+            self._ends.append(y)
+            self._end += 1
         return y
 
     def each(self, members: Sequence[int], of: Callable[[int], Any]) -> list[Any]:

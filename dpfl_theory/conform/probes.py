@@ -7,10 +7,12 @@ number of the noise. It also shows whether the noise of two rounds, or of two co
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import bisect
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -38,6 +40,8 @@ SPREAD, LONG_SPREAD = 1e-3, 1e-2
 steps."""
 TRUSTED = 0.001
 """The part of that tolerance by which a covariance over many rounds may change with the size of the moves."""
+BLOCK = 24
+"""How many successive numbers of a long list are moved together first, to see whether any of them is used."""
 MOST = 2000
 """The largest count of noise numbers in a path, each of which costs a run."""
 FEW, LATE, WORK = 3, 12, 600
@@ -58,15 +62,63 @@ class ProbeResult:
     numbers: int
 
 
-def play(player: Player, on: World, v: Values, who: Sequence[Array], rng: Any, choices: Choices = None) -> Array:
-    """w after each round, (K, d). choices: the function's random choices in each round, other than noise (`chosen`)."""
+def play(
+    player: Player,
+    on: World,
+    v: Values,
+    who: Sequence[Array],
+    rng: Any,
+    choices: Choices = None,
+    starts: list[Start] | None = None,
+    at: int = 0,
+) -> Array:
+    """w after each round, (K, d). choices: the function's random choices in each round, other than noise (`chosen`).
+    starts: the list in which the starts of the rounds are kept; or, for a path that begins at the round ``at``, that
+    list as an earlier path left it."""
     w, state, path = on.start, None, []
+    if at:
+        assert starts is not None
+        w, state = starts[at].w, copy.deepcopy(starts[at].state)
+        starts[at].resume(rng)
     clients = on.clients()
-    for k, cohort in enumerate(who):
+    for k, cohort in enumerate(who[at:], at):
+        if starts is not None and not at:
+            starts.append(Start.of(w, state, rng))
         values = {**v, "number": k, **({} if choices is None else choices[k])}
         w, state = player(w, state, clients, cohort, rng, values)
         path.append(w)
     return np.array(path)
+
+
+class Start(NamedTuple):
+    """The start of a round: w, the state, the generator's own state, and the count of numbers drawn before."""
+
+    w: Array
+    state: Any
+    generator: Any
+    numbers: int
+
+    @classmethod
+    def of(cls, w: Array, state: Any, rng: RecordingGenerator) -> Start:
+        return cls(w, copy.deepcopy(state), rng.bit_generator.state, rng.numbers)
+
+    def resume(self, rng: RecordingGenerator) -> None:
+        """Bring a new generator to this start."""
+        rng.bit_generator.state = self.generator
+        rng.numbers = self.numbers
+
+
+def _is_plain(state: Any) -> bool:
+    """Whether a state is made of numbers, texts and arrays, so that a copy of it is independent of it."""
+    if state is None or isinstance(state, (bool, int, float, complex, str, bytes, np.generic)):
+        return True
+    if isinstance(state, np.ndarray):
+        return state.dtype != object
+    if isinstance(state, Mapping):
+        return all(_is_plain(key) and _is_plain(value) for key, value in state.items())
+    if isinstance(state, (list, tuple, set, frozenset)):
+        return all(map(_is_plain, state))
+    return is_dataclass(state) and not isinstance(state, type) and all(map(_is_plain, vars(state).values()))
 
 
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
@@ -140,6 +192,7 @@ class Path:
     world: World
     who: tuple[Array, ...]
     rounding: float = DOUBLE
+    memory: _Memory = field(init=False, default_factory=lambda: _Memory(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -154,7 +207,9 @@ class Path:
 
     def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
-        return probe_without_noise(player, self.world, self.v, self.who, choices).w
+        return self.memory.of(
+            player, choices, lambda: probe_without_noise(player, self.world, self.v, self.who, choices).w
+        )
 
     def moves(self, w: Array) -> list[bool]:
         """The rounds in which w moved."""
@@ -174,12 +229,65 @@ def responses(
     """The effect on w after each round, (K, d), when each number of the noise, or each of the first ``maximum``, moves
     by ``size`` standard deviations; divided by ``size``. both: moved in both directions, so that curvature cancels."""
     on, v, who = path.world, path.v, path.who
-    still = probe_without_noise(player, on, v, who, choices)
-    for j in range(still.numbers if maximum is None else min(still.numbers, maximum)):
-        ends = [play(player, on, v, who, RecordingGenerator(on.seed).set(j, size), choices), still.w]
-        if both:
-            ends[1] = play(player, on, v, who, RecordingGenerator(on.seed).set(j, -size), choices)
+    rng, starts = RecordingGenerator(on.seed).use_means(), list[Start]()
+    still = play(player, on, v, who, rng, choices, starts)
+    numbers = rng.numbers
+
+    def moved(j: int, by: float, at: int, count: int = 1) -> Array:
+        """The path where numbers move, which begins at a round before which these are not drawn."""
+        rest = play(player, on, v, who, RecordingGenerator(on.seed).set(j, by, count), choices, starts, at)
+        return np.concatenate([still[:at], rest])
+
+    before = [start.numbers for start in starts]
+    needed = numbers if maximum is None else min(numbers, maximum)
+    last = bisect.bisect_right(before, needed - 1) - 1  # the round of the last number
+    if last > 0 and not (
+        _resumes(player, rng, starts)
+        and (
+            _is_reference(player)
+            or np.array_equal(moved(needed - 1, size, last), moved(needed - 1, size, 0), equal_nan=True)
+        )
+    ):
+        before = before[:1]  # something is kept outside the state: every path begins at the first round
+    unused = 0
+    for j in range(needed):
+        at = bisect.bisect_right(before, j) - 1
+        if needed > 2 * BLOCK and j % BLOCK == 0 and np.array_equal(moved(j, size, at, BLOCK), still):
+            unused = j + BLOCK
+        if j < unused:
+            yield np.zeros_like(still)
+            continue
+        ends = [moved(j, size, at), moved(j, -size, at) if both else still]
         yield (ends[0] - ends[1]) / ((2.0 if both else 1.0) * size)
+
+
+def _is_reference(player: Player) -> bool:
+    """Whether a player is a round of a description, which keeps nothing outside its state."""
+    return isinstance(getattr(player, "__self__", None), Reference)
+
+
+def _resumes(player: Player, rng: RecordingGenerator, starts: Sequence[Start]) -> bool:
+    """Whether a path may begin at a later round, as far as is known beforehand: a round keeps only plain values for the
+    next one, and makes no generators of its own."""
+    watches = hasattr(getattr(player, "function", None), "findings")
+    spawned = getattr(getattr(rng.bit_generator, "seed_seq", None), "n_children_spawned", 0)
+    return not watches and not spawned and _is_plain(starts[-1].state)
+
+
+class _Memory(dict[Any, tuple[Any, Array]]):
+    """The outcomes of one probe by the parts of a reference's round and the choices. The parts and choices are kept, so
+    that their ids stay theirs."""
+
+    def of(self, player: Player, choices: Choices, outcome: Callable[[], Array]) -> Array:
+        """The outcome, computed once for each reference."""
+        reference = getattr(player, "__self__", None)
+        if not isinstance(reference, Reference):
+            return outcome()
+        parts = [one for one in reference.parts if one]
+        key = (reference.algorithm, *map(id, parts), None if choices is None else id(choices))
+        if key not in self:
+            self[key] = (parts, choices), outcome()
+        return self[key][1]
 
 
 @dataclass(frozen=True)
@@ -189,6 +297,7 @@ class Spread:
     path: Path
     step: float = STEP
     both: bool = False
+    memory: _Memory = field(init=False, default_factory=_Memory, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -201,6 +310,9 @@ class Spread:
 
     def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K d, K d)."""
+        return self.memory.of(player, choices, lambda: self._outcome(player, choices))
+
+    def _outcome(self, player: Player, choices: Choices) -> Array:
         size = len(self.path.who) * self.path.world.d
         covariance = np.zeros((size, size))
         for response in responses(player, self.path, self.step, both=self.both, choices=choices):
@@ -271,8 +383,8 @@ class Plan:
             if v["scheme"] == "poisson":
                 sizes = [max(1, r - 1), min(int(v["n"]), r + 2)]
                 found.append(self.spread(Path(v, on, tuple(cohorts(v, 2, k + 5, sizes)))))
-            if k == 0 and self.step == STEP and (late := self._late(found[0].path)) > len(several[0]):
-                found.append(self.spread(Path(v, on, tuple(cohorts(v, late, k)))))
+            if k == 0 and self.step == STEP and (late := self._late(found[0].path)) is not None:
+                found.append(late)
         return found
 
     def require_separable_noise(self, player: Player) -> None:
@@ -285,22 +397,29 @@ class Plan:
                     "clients or local steps"
                 )
 
-    def _late(self, path: Path) -> int:
-        """The number of successive rounds that are compared: `LATE`, or as many as `WORK` allows and as derivatives are
+    def _late(self, path: Path) -> Spread | None:
+        """More successive rounds than those of a path: `LATE`, or as many as `WORK` allows and as derivatives are
         reliable for. They are not reliable where steps are normalised, so that small differences grow, nor where moves
-        of another size give another covariance.
+        of another size give another covariance. None where these are no more.
         """
         numbers = probe_without_noise(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
         rounds = 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
         if rounds <= FEW or not self._linear:
-            return min(rounds, len(path.who))
-        whole = replace(path, who=tuple(cohorts(path.v, rounds, 0)))
+            return None
+        whole = Path(path.v, path.world, tuple(cohorts(path.v, rounds, 0)))
         near, far = (Spread(whole, step, both=True).outcome(self.reference.round) for step in (STEP, 3.0 * STEP))
         for k in range(1, rounds + 1):
             m = k * path.world.d
             if np.max(np.abs(near[:m, :m] - far[:m, :m])) > TRUSTED * SPREAD * Spread(whole).scale(near[:m, :m]):
-                return k - 1
-        return rounds
+                rounds = k - 1
+                break
+        if rounds <= len(path.who):
+            return None
+        found = self.spread(Path(path.v, path.world, whole.who[:rounds]))
+        if found.both:  # later rounds do not change earlier ones, so that this is the same computation
+            m = rounds * path.world.d
+            found.memory.of(self.reference.round, None, lambda: near[:m, :m].copy())
+        return found
 
     @cached_property
     def _linear(self) -> bool:

@@ -11,6 +11,7 @@ import sys
 import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -34,12 +35,18 @@ class Draw:
     place: tuple[str, int]
 
 
+@cache
+def _is_other(file: str) -> bool:
+    """Whether a file belongs to this package or to a library."""
+    return file.startswith(_OTHERS)
+
+
 def _place() -> tuple[str, int]:
     """The innermost frame outside this package and outside libraries."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         file = frame.f_code.co_filename
-        if not file.startswith(_OTHERS):
+        if not _is_other(file):
             return file, frame.f_lineno
         frame = frame.f_back
     return "", 0
@@ -63,11 +70,11 @@ class RecordingGenerator(np.random.Generator):
         super().__init__(seed if isinstance(seed, np.random.BitGenerator) else np.random.Philox(seed))
         self.draws: list[Draw] = []
         self.numbers = 0
-        self._mode, self._at, self._size = "live", -1, 0.0
+        self._mode, self._at, self._size, self._count = "live", -1, 0.0, 1
 
-    def _restarted(self, mode: str, at: int = -1, size: float = 0.0) -> RecordingGenerator:
+    def _restarted(self, mode: str, at: int = -1, size: float = 0.0, count: int = 1) -> RecordingGenerator:
         self.draws, self.numbers = [], 0
-        self._mode, self._at, self._size = mode, at, size
+        self._mode, self._at, self._size, self._count = mode, at, size, count
         return self
 
     @property
@@ -83,9 +90,10 @@ class RecordingGenerator(np.random.Generator):
         """From now on noise has its mean."""
         return self._restarted("quiet")
 
-    def set(self, at: int, size: float) -> RecordingGenerator:
-        """From now on noise has its mean, except for one number."""
-        return self._restarted("set", at, size)
+    def set(self, at: int, size: float, count: int = 1) -> RecordingGenerator:
+        """From now on noise has its mean, except for one number, or for ``count`` successive numbers: these move by
+        different sizes, so that their effects do not cancel."""
+        return self._restarted("set", at, size, count)
 
     def _noise(self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any]) -> Any:
         shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation)) if size is None else size
@@ -97,9 +105,10 @@ class RecordingGenerator(np.random.Generator):
             self.draws.append(Draw(kind, values.size, least, most, _place()))
         if self._mode == "live":
             return true()
-        if first <= self._at < first + values.size:
+        for at in range(max(self._at, first), min(self._at + self._count, first + values.size)):
             scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
-            values.flat[self._at - first] += self._size * scales.flat[self._at - first]
+            size = self._size / (1.0 + 0.618 * (at - self._at))
+            values.flat[at - first] += size * scales.flat[at - first]
         return values if values.ndim or size is not None else float(values)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:

@@ -12,10 +12,12 @@ from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from dpfl_theory.algorithms import algorithms
+from dpfl_theory.algorithms.variations import deviations
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.conform.world import Client, World
 from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Algorithm, Extends, Fault, Reading
 from dpfl_theory.core.parameter import Parameter
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
 __all__ = ["NameRow", "Player", "Reference", "Values", "parameter_names", "references"]
@@ -34,6 +36,8 @@ class Reference:
 
     algorithm: type[Algorithm]
     parts: tuple[Mapping[str, Any], ...] = ()
+    declared: tuple[Fault, ...] = ()
+    """The variations of the algorithm that are meant."""
 
     @property
     def name(self) -> str:
@@ -67,11 +71,23 @@ class Reference:
 
     def faults(self) -> Sequence[Fault]:
         """The known mistakes; without noise, those that do not concern it."""
-        return [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
+        own = [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
+        meant = {one.name for one in self.declared}
+        return [one for one in (*own, *deviations(self.algorithm)) if one.name not in meant]
+
+    def meaning(self, declared: Sequence[Fault]) -> Reference:
+        """The reference with these variations. Raises InputError where its rounds have no such parts."""
+        for one in declared:
+            if missing := [name for name in one.parts if not hasattr(self.algorithm, name)]:
+                raise InputError(
+                    f"{self.name} has no {missing[0]} in its round, so it cannot have {one.name}: leave it out"
+                )
+        return replace(self, declared=tuple(declared)).with_parts()
 
     def with_parts(self, *parts: Mapping[str, Any]) -> Reference:
         """The reference with these parts of its round replaced; those that extend others come last."""
-        return Reference(self.algorithm, tuple(sorted(parts, key=extends)))
+        meant = (one.parts for one in self.declared)
+        return replace(self, parts=tuple(sorted((*meant, *parts), key=extends)))
 
     @cached_property
     def _kind(self) -> type[Algorithm]:
@@ -88,7 +104,7 @@ class Reference:
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
         """The server's parameters after a round, and the state for the next one."""
-        own = v.get("moved", True), v.get("batches"), v.get("number", 0), v["layers"]
+        own = v.get("moved", True), v.get("batches"), v.get("number", 0), v["layers"], v.get("steps"), v.get("ends")
         o = Operations(clients, cohort, rng, v["r"], len(w), *own)
         run = self.run(v)
         found: tuple[Array, Any] = run.round(o, w, run.initial(o, w) if state is None else state)

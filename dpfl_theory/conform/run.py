@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.user_files import resolved
+from dpfl_theory.algorithms.variations import declared
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
@@ -20,12 +21,14 @@ from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, ex
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import claim, private
-from dpfl_theory.conform.fault_search import ObservedDifference, explains
+from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.nearest import assumed, nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
+from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
@@ -37,7 +40,7 @@ INNER = ("local_step", "local_steps", "relation_factor", "d", "layers")
 
 def conform(
     function: Callable[..., Any],
-    as_: str,
+    as_: str | None = None,
     *,
     sampler: Callable[..., Any] | None = None,
     clients: int = 7,
@@ -48,6 +51,7 @@ def conform(
     alpha: float = 1e-6,
     seed: int = 0,
     limit: float | None = None,
+    variations: Mapping[str, Any] | None = None,
     **parameters: float,
 ) -> Conformance:
     """Compare an implementation of one round with an algorithm as its paper prints it.
@@ -59,14 +63,17 @@ def conform(
         are the numbers of the clients that take part. rng is NumPy's Generator, which the noise comes from. Parameters
         after these five are the algorithm's hyper-parameters by name (``eta``, ``C``, ``sigma``, ``r``, ``n``,
         ...), which the test then varies.
-    as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them).
+    as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them); by default the nearest one, which
+        a note names.
     sampler: ``sampler(n, rng)`` gives the members of a cohort, to be compared with ``sampling``.
     clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed`` or ``full``; by default
         as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
         ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
     together. limit: seconds after which the test is ended, if the function is a Python function and this is the main
-    thread; by default there is no limit. ``parameters``: values that the function has built in.
+    thread; by default there is no limit. variations: what the function has besides the algorithm and means, such as
+    ``{"weights": "records", "momentum": 0.9}`` (`dpfl_theory.algorithms.variations`). ``parameters``: values that the
+    function has built in.
 
     Returns:
         A `Conformance`.
@@ -93,16 +100,20 @@ def conform(
     if limit is not None and not 0.0 < limit < float("inf"):
         raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
     started = time.perf_counter()
-    as_ = resolved(as_)
-    known = references()
-    if as_ not in known:
-        raise unknown_name("algorithm", as_, known)
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
-    reference = known[as_]
+    meant = declared(variations or {})
+    where: dict[str, Any] = {"clients": clients, "cohort": cohort, "scheme": sampling, "relation": relation}
+    notes = list[str]()
+    if as_ is None:
+        as_, notes = _chosen(function, parameters, meant, where, limit)
+    as_, known = resolved(as_), references()
+    if as_ not in known:
+        raise unknown_name("algorithm", as_, known)
+    reference = known[as_].meaning(meant)
     subject = Subject(function, reference)
     asked = set(subject.taken.values())
-    values = settings(reference, parameters, asked, clients=clients, cohort=cohort, scheme=sampling, relation=relation)
+    values = settings(reference, parameters, asked, **where)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
     with _ended_at(limit, function):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -114,8 +125,8 @@ def conform(
             if drawn.open:
                 test.undecided = True
                 test.notes.append(drawn.open)
-        if [fault.name for fault in found] == [UNKNOWN]:
-            test.notes += [f"it does what {other} does" for other in _others(function, as_, parameters, clients)]
+        if any(fault.about == "round" for fault in found):
+            test.notes += _others(function, as_, parameters, where)
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
@@ -124,7 +135,7 @@ def conform(
         verdict=verdict,
         reading=test.reading.name if test.reading is not None and verdict != DIFFERS else "",
         faults=tuple(found),
-        notes=tuple(test.notes),
+        notes=(*notes, *test.notes),
         settings=tuple({n: x for n, x in v.items() if n not in INNER and x is not None} for v in values),
         privacy=test.privacy,
         compared=test.compared,
@@ -132,7 +143,7 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
-        assumed=_assumed(reference, values[0], asked, parameters),
+        assumed=assumed(reference, values[0], asked, parameters),
     )
 
 
@@ -147,38 +158,34 @@ def _ended_at(limit: float | None, function: Callable[..., Any]) -> Iterator[Non
         raise TimeoutExceeded(f"the test of {name} was ended: {error}; decrease `runs` or increase `limit`") from error
 
 
-def _assumed(reference: Reference, v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]) -> dict[str, Any]:
-    """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
-    noise = {"sigma", "noise_multiplier"}
-    known = noise if noise & (asked | set(given)) else set[str]()
-    known |= asked | {p.symbol for p in reference.parameters if {*p.names} & set(given)}
-    return {p.symbol: v[p.symbol] for p in reference.parameters if p.symbol not in known}
+def _chosen(
+    function: Callable[..., Any],
+    parameters: Mapping[str, float],
+    meant: Sequence[Fault],
+    where: Mapping[str, Any],
+    limit: float | None,
+) -> tuple[str, list[str]]:
+    """The nearest algorithm, and a note that says so. Raises InputError where the function fits none."""
+    with _ended_at(limit, function), warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        found = nearest(function, parameters, meant, **where)
+    if not found:
+        raise InputError(
+            "the function's hyper-parameters fit no algorithm: name the one that it should be with --as, and its "
+            "parameters as `conform --algorithms` lists them"
+        )
+    rest = "; or ".join(str(one) for one in found[1:3] if one.deviations is not None)
+    note = f"compared with {found[0].name}, the nearest of {len(found)} algorithms{f' (then: {rest})' if rest else ''}"
+    return found[0].name, [note]
 
 
-def _others(function: Callable[..., Any], as_: str, parameters: Mapping[str, float], clients: int) -> list[str]:
-    """The other algorithms that the function conforms to, as far as it takes their hyper-parameters or has them built
-    in."""
-    found = []
-    for name, reference in references().items():
-        if name == as_:
-            continue
-        try:
-            subject = Subject(function, reference)
-            asked = set(subject.taken.values())
-            values = settings(reference, parameters, asked, clients=clients, cohort=None, scheme=None, relation=None)
-        except InputError:
-            continue
-        if _same(Case(reference, subject, Plan(reference, values), 0, 1e-6, 0)):
-            found.append(name)
-    return found
-
-
-def _same(case: Case) -> bool:
-    """Whether the function agrees with some reading, noise included."""
-    seen = case.everything()
-    return case.failed is None and any(
-        explains(player_of(case.reference, reading), seen) for reading in case.reference.readings
-    )
+def _others(
+    function: Callable[..., Any], as_: str, parameters: Mapping[str, float], where: Mapping[str, Any]
+) -> list[str]:
+    """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
+    own = {**where, "relation": None}
+    found = nearest(function, parameters, most=0, leave_out=as_, **own)
+    return [f"it does what {one.name} does" for one in found if one.deviations is not None and one.alike]
 
 
 def _findings(case: Case) -> list[Finding]:

@@ -20,7 +20,7 @@ LAYERS = (slice(0, 2), slice(2, 6))
 """The model's layers. Their number, those of parameters (6), clients (7) and members of a cohort (3), and their roots
 are all different."""
 DIMENSION = LAYERS[-1].stop
-SCHEMES = ("poisson", "fixed", "full")
+SCHEMES = ("poisson", "fixed", "with-replacement", "full")
 RELATIONS = {"zero-out": 1.0, "replace": 2.0}
 SHARES = {
     "on both sides of the threshold": (0.4, 1.3, 3.0, 0.8, 2.2, 5.0, 0.6),
@@ -127,6 +127,6 @@ def cohorts(v: Values, rounds: int, seed: int, sizes: Sequence[int] | None = Non
     n, r = int(v["n"]), int(v["r"])
     if v["scheme"] == "full":
         return [np.asarray(np.arange(n))] * rounds
-    if v["scheme"] == "fixed" or sizes is None:
+    if v["scheme"] != "poisson" or sizes is None:
         sizes = [r]
     return [np.sort(rng.choice(n, min(sizes[k % len(sizes)], n), replace=False)) for k in range(rounds)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,16 +48,16 @@ class Client:
 
     def __init__(self, number: int, records: Records, log: list[Call] | None = None) -> None:
         for array in records:
-            array.setflags(write=False)
+            array.flags.writeable = False
         self.number, self.records = number, records
-        self._log = [] if log is None else log
+        self._log = log
 
     def __len__(self) -> int:
         return len(self.records.y)
 
     def _residuals(self, w: Any, batch: Any, apart: bool) -> Records:
         """The chosen records, with x_j . w - y_j in place of y_j."""
-        at = np.array(w, dtype=np.float64)
+        at = np.array(w, dtype=np.float64, copy=self._log is not None or None)
         if at.shape != (self.records.x.shape[1],):
             need = f"the parameters have {self.records.x.shape[1]} entries"
             raise InputError(f"the gradient of client {self.number} is asked for at shape {at.shape}: {need}")
@@ -63,8 +65,9 @@ class Client:
         if chosen is not None and not chosen.size:
             chosen = chosen.astype(np.int64)
         x, y = self.records if chosen is None else (self.records.x[chosen], self.records.y[chosen])
-        rows = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
-        self._log.append(Call(self.number, at, rows, apart))
+        if self._log is not None:
+            rows = None if chosen is None else tuple(np.arange(len(self))[chosen].tolist())
+            self._log.append(Call(self.number, at, rows, apart))
         return Records(x, x @ at - y)
 
     def record_gradients(self, w: Any, batch: Any = None) -> Array:
@@ -80,7 +83,7 @@ class Client:
 
 @dataclass
 class World:
-    """Clients, a starting point (d,), and the log of all gradients.
+    """Clients, a starting point (d,), and the log of all gradients, if there is one.
 
     name: what is special about this world;  seed: of the randomness other than the noise (a coin, a choice of records).
     """
@@ -89,7 +92,7 @@ class World:
     records: Sequence[Records]
     start: Array
     seed: int = 11
-    log: list[Call] = field(default_factory=list)
+    log: list[Call] | None = None
 
     @property
     def n(self) -> int:
@@ -100,8 +103,16 @@ class World:
         return len(self.start)
 
     def clients(self) -> list[Client]:
-        """New clients with copies of the records and this log."""
-        return [Client(i, Records(own.x.copy(), own.y.copy()), self.log) for i, own in enumerate(self.records)]
+        """New clients with the records, which cannot be changed, and this log."""
+        return [Client(i, own, self.log) for i, own in enumerate(self._frozen)]
+
+    @cached_property
+    def _frozen(self) -> list[Records]:
+        """Views of copies of the records that nobody can write to."""
+        copies = [Records(own.x.copy(), own.y.copy()) for own in self.records]
+        for array in itertools.chain.from_iterable(copies):
+            array.flags.writeable = False
+        return [Records(own.x.view(), own.y.view()) for own in copies]
 
     def stretched(self, times: float) -> World:
         """The same clients with residuals at the start that are multiplied by ``times``: the same curvature, other

@@ -65,7 +65,8 @@ class Fault:
     parts: the replaced parts of the round, each a function whose first arguments are the algorithm and ``o``.
     seen: code in which it was reported. private: whether it breaks the claimed privacy. once: whether one vector of
     noise is drawn in a round. equivalent_to: the name of another fault that by algebra gives the same w in all rounds.
-    sized: the same mistake with a free number in it. usual: the most frequent numbers in code.
+    sized: the same mistake with a free number in it. usual: the most frequent numbers in code. general: whether its
+    numbers are the function's own observed choices, so that it is named only where nothing more special explains them.
     """
 
     name: str
@@ -79,6 +80,7 @@ class Fault:
     plain: str = ""
     once: bool = False
     equivalent_to: str = ""
+    general: bool = False
 
     def variants(self) -> tuple[Fault, ...]:
         """The fault itself; with a free number, the fault with each usual number."""

@@ -52,20 +52,12 @@ def test_a_number_that_explains_nothing_is_none() -> None:
     family = with_number("any", (1.0, 2.0), of)
     assert family.variants() == (of(1.0), of(2.0))
 
-    class Line:
-        def __init__(self, value: float) -> None:
-            self.probe, self.value, self.choices = self, value, None
-
-        def outcome(self, player: object, choices: object) -> object:
-            import numpy as np
-
-            return np.array([player(self)])  # type: ignore[operator]
-
     for law, seen, right in (
         (lambda x: x**3, 0.125, 0.5),
         (lambda x: 1.0 + 0.0 * x, 3.0, None),
         (lambda x: x**2 + 1.0, 0.0, None),
         (lambda x: -x, 3.0, None),
     ):
-        found = fault_search._nearest(lambda x, law=law: lambda _: law(x), family.usual, [Line(seen)])  # type: ignore[misc, list-item]
+        usual = [(number,) for number in family.usual]
+        found = fault_search.nearest(lambda x, law=law, seen=seen: law(x) - seen, usual)  # type: ignore[misc]
         assert found == (None if right is None else pytest.approx(right, rel=1e-8))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -588,6 +589,64 @@ def test_epochs_of_clients_are_no_independent_cohorts() -> None:
 
     drawn = sampled(shuffled, {"n": 6, "r": 3.0, "scheme": "fixed"}, 0, 1e-6)
     assert [one.name for one in drawn.findings] == ["clients that take turns"]
+
+
+def from_a_few_cohorts(n: int, rng: Any) -> Any:
+    """Ten cohorts that are drawn from the rng once and come again."""
+    if len(FEW) < 10:
+        FEW.append(rng.choice(n, 3, replace=False))
+    return FEW[next(TURN) % 10]
+
+
+FEW: list[Any] = []
+RANDOM_TURN = random.Random(0)
+
+
+def of_python(n: int, rng: Any) -> Any:
+    return RANDOM_TURN.sample(range(n), 3)
+
+
+def of_the_round(n: int, rng: Any) -> Any:
+    return np.random.default_rng(next(TURN)).choice(n, 3, replace=False)
+
+
+def the_first(n: int, rng: Any) -> Any:
+    return np.arange(3)
+
+
+def replaced(n: int, rng: Any) -> Any:
+    return rng.integers(n, size=3)
+
+
+@pytest.mark.parametrize(
+    ("sampler", "scheme", "names"),
+    [
+        (from_a_few_cohorts, "fixed", ["clients that take turns"]),
+        (of_python, "fixed", ["cohorts that can be predicted"]),
+        (of_the_round, "fixed", ["cohorts that can be predicted"]),
+        (the_first, "fixed", ["cohorts that can be predicted"]),
+        (the_first, "poisson", ["fixed-size cohorts accounted as Poisson", "cohorts that can be predicted"]),
+        (replaced, "fixed", ["clients drawn twice"]),
+        (replaced, "with-replacement", []),
+        (right, "with-replacement", ["cohorts without replacement"]),
+        (lambda n, rng: random.sample(range(n), 3), "fixed", []),
+    ],
+)
+def test_cohorts_do_not_come_again(sampler: Any, scheme: str, names: list[str]) -> None:
+    drawn = sampled(sampler, {"n": 7, "r": 3.0, "scheme": scheme}, 0, 1e-6)
+    assert [one.name for one in drawn.findings] == names
+    assert drawn.open == ""
+
+
+@pytest.mark.parametrize("scheme", ["poisson", "fixed", "with-replacement"])
+def test_right_samplers_are_accused_at_most_as_often_as_stated(scheme: str) -> None:
+    ways = {
+        "poisson": lambda n, rng: np.flatnonzero(rng.random(n) < 3 / n),
+        "fixed": lambda n, rng: rng.permutation(n)[:3],
+        "with-replacement": lambda n, rng: rng.integers(n, size=3),
+    }
+    v = {"n": 7, "r": 3.0, "scheme": scheme}
+    assert not any(sampled(ways[scheme], v, seed, 0.05).findings for seed in range(3))
 
 
 def test_a_sampler_that_cannot_be_loaded_anew_is_left_open() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import inspect
 import itertools
+import math
 import random
 import sys
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfl_theory.conform.quantiles import binomial, chi_square_over_degrees
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.errors import InputError, format_error
@@ -24,6 +26,9 @@ SOME = 40
 """Number of cohorts that are drawn again, by a newly loaded copy of the sampler."""
 SECONDS = 30.0
 """Time limit for these."""
+LAGS = 200
+"""The largest number of rounds between two cohorts that are compared with each other."""
+REPLACED = "with-replacement"
 PREDICTED = "cohorts that can be predicted"
 TOGETHER = "clients that are not independent"
 
@@ -44,8 +49,9 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     ['fixed-size cohorts accounted as Poisson']
     """
     n, r, rng = int(v["n"]), float(v["r"]), np.random.default_rng(seed)
+    scheme = str(v["scheme"])
     before = repr(rng.bit_generator.state)
-    members = np.zeros((DRAWS, n), dtype=bool)
+    counts = np.zeros((DRAWS, n), dtype=np.int64)
     for k in range(DRAWS):
         try:
             drawn = np.atleast_1d(np.asarray(sampler(n, rng), dtype=np.int64))
@@ -53,37 +59,37 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
             return SamplerResult([Finding("the sampler fails", f"the sampler raises {format_error(error)}")])
         if drawn.size and (drawn.min() < 0 or drawn.max() >= n):
             raise InputError(f"the sampler gives client {drawn.max()}: with {n} clients they are 0 to {n - 1}")
-        if len(np.unique(drawn)) < len(drawn):
+        if len(np.unique(drawn)) < len(drawn) and scheme != REPLACED:
             said = "a client is in a cohort twice: draw without replacement, or account for replacement"
             return SamplerResult([Finding("clients drawn twice", said, f"{drawn.tolist()}", private=True)])
-        members[k, drawn] = True
+        np.add.at(counts[k], drawn, 1)
     used = repr(rng.bit_generator.state) != before
-    scheme = str(v["scheme"])
-    if found := _sizes(members, n, r, scheme):
-        return SamplerResult([found])
     if scheme == "full" or r >= n:
-        return SamplerResult([])
-    if found := _rates(members, r, alpha / 4):
-        return SamplerResult([found])
+        return SamplerResult([*filter(None, [_sizes(counts, n, r, scheme)])])
     again = _again(sampler, n, seed)
-    if found := _predicted(again, members):
+    alike = _predicted(again, counts)
+    if found := [*filter(None, [_sizes(counts, n, r, scheme), alike])]:
+        return SamplerResult(found)
+    if found := _rates(counts, r, scheme, alpha / 4):
+        # the limits of a rate need independent cohorts
+        return SamplerResult([_rounds(counts, r, scheme, alpha / 4, counts.mean(axis=0)) or found])
+    if found := _pairs(counts > 0, r, scheme, alpha / 4) or _rounds(counts, r, scheme, alpha / 4):
         return SamplerResult([found])
-    if found := _pairs(members, r, scheme, alpha / 4) or _rounds(members, r, alpha / 4):
+    if scheme == "poisson" and (found := _spread(counts > 0, r, alpha / 4)):
         return SamplerResult([found])
-    if scheme == "poisson" and (found := _spread(members, r, alpha / 4)):
-        return SamplerResult([found])
-    if not used and again is None:
+    if not used and again is None and _independent(sampler, n, seed):
         why = (
-            "the sampler does not draw from the rng that it is given, and could not be loaded again: whether its "
-            "cohorts come from a seed that others know was not tested"
+            "the sampler depends neither on the rng that it is given nor on the generators of Python, NumPy and "
+            "PyTorch, and could not be loaded again: it has a generator of its own, and whether others know the seed "
+            "of that was not tested; draw from the rng"
         )
         return SamplerResult([], why)
     return SamplerResult([])
 
 
-def _sizes(members: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
+def _sizes(counts: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
     """Cohorts of a wrong size."""
-    spread = sorted(set(members.sum(axis=1).tolist()))
+    spread = sorted(set(counts.sum(axis=1).tolist()))
     if scheme == "poisson" and len(spread) == 1 and r < n:
         said = (
             "all cohorts have the same size, but the accounting assumes independent (Poisson) sampling: draw every "
@@ -91,29 +97,43 @@ def _sizes(members: np.ndarray, n: int, r: float, scheme: str) -> Finding | None
         )
         seen = f"all of {DRAWS} cohorts have {spread[0]} of {n} clients"
         return Finding("fixed-size cohorts accounted as Poisson", said, seen, private=True)
-    if scheme in ("fixed", "full") and spread != [int(r)]:
+    if scheme != "poisson" and len(spread) > 1:
         said = f"cohorts have {spread[0]} to {spread[-1]} clients, and the accounting assumes {int(r)} each"
         return Finding("cohorts of varying size", said, private=True)
+    if scheme != "poisson" and spread != [int(r)]:
+        said = f"cohorts have {spread[0]} clients, and the accounting assumes {int(r)} each"
+        return Finding("cohorts of another size", said, private=spread[0] > r)
+    if scheme == REPLACED and r >= 2.0 and counts.max() <= 1:
+        said = (
+            "no client is in a cohort twice, but the accounting assumes draws with replacement: account for draws "
+            "without replacement"
+        )
+        return Finding("cohorts without replacement", said, f"none of {DRAWS} cohorts has a client twice")
     return None
 
 
-def _rates(members: np.ndarray, r: float, alpha: float) -> Finding | None:
+def _rates(counts: np.ndarray, r: float, scheme: str, alpha: float) -> Finding | None:
     """Clients that take part more or less often than they should."""
-    n, counts = members.shape[1], members.sum(axis=0)
-    low, high = _limits(DRAWS, r / n, alpha / n)
-    wrong = [i for i in range(n) if not low <= counts[i] <= high]
+    n, own = counts.shape[1], counts.sum(axis=0)
+    trials, p = (DRAWS * int(r), 1.0 / n) if scheme == REPLACED else (DRAWS, r / n)
+    low, high = _limits(trials, p, alpha / n)
+    wrong = [i for i in range(n) if not low <= own[i] <= high]
     if not wrong:
         return None
     i = wrong[0]
     said = "clients do not take part with the probability r/n that the accounting's amplification uses"
-    seen = f"client {i} is in {counts[i]} of {DRAWS} cohorts, r/n = {r / n:.4g}"
-    return Finding("a wrong sampling rate", said, seen, private=bool(np.any(counts[wrong] > high)))
+    seen = f"client {i} is in {own[i]} of {DRAWS} cohorts, r/n = {r / n:.4g}"
+    return Finding("a wrong sampling rate", said, seen, private=bool(np.any(own[wrong] > high)))
 
 
 def _pairs(members: np.ndarray, r: float, scheme: str, alpha: float) -> Finding | None:
     """Clients that take part together more or less often than they should: fixed groups, neighbours in a list."""
     n = members.shape[1]
-    p = (r / n) ** 2 if scheme == "poisson" else r * (r - 1) / (n * (n - 1))
+    p = r * (r - 1) / (n * (n - 1))
+    if scheme == "poisson":
+        p = (r / n) ** 2
+    elif scheme == REPLACED:
+        p = 1.0 - 2.0 * (1.0 - 1.0 / n) ** r + (1.0 - 2.0 / n) ** r
     pairs = list(itertools.combinations(range(n), 2))
     low, high = _limits(DRAWS, p, alpha / max(len(pairs), 1))
     for i, j in pairs:
@@ -128,32 +148,49 @@ def _pairs(members: np.ndarray, r: float, scheme: str, alpha: float) -> Finding 
     return None
 
 
-def _rounds(members: np.ndarray, r: float, alpha: float) -> Finding | None:
-    """Clients whose participation depends on the round before: groups in turn, or shuffled epochs."""
-    n, first, second = members.shape[1], members[0::2], members[1::2]
-    low, high = _limits(len(second), (r / n) ** 2, alpha / n)
-    for i in range(n):
-        count = int(np.sum(first[: len(second), i] & second[:, i]))
-        if not low <= count <= high:
-            said = (
-                "whether a client takes part depends on the round before, as where clients take turns: the "
-                "amplification by sampling needs cohorts that are drawn independently of each other"
-            )
-            seen = (
-                f"client {i} is in both of two rounds in a row in {count} of {len(second)} cases, and "
-                f"{(r / n) ** 2 * len(second):.0f} are expected"
-            )
-            return Finding("clients that take turns", said, seen, private=True)
+def _rounds(counts: np.ndarray, r: float, scheme: str, alpha: float, rates: np.ndarray | None = None) -> Finding | None:
+    """Cohorts that depend on an earlier one: groups in turn, shuffled epochs, cohorts that come again.
+
+    X_k = sum_i (x_ki - r/n) (x_(k+L)i - r/n) has mean 0 given all earlier cohorts where these are independent, so that
+    Freedman's inequality bounds the sum over k. The variance of X_k given these is at most V, and |X_k| at most M.
+    rates: the clients' own ones in place of r/n.
+    """
+    n, p = counts.shape[1], r / counts.shape[1]
+    own = counts - (p if rates is None else rates)
+    if scheme == "poisson":
+        largest = n * max(p, 1.0 - p) ** 2
+        variance, most = p * (1.0 - p) * largest, largest
+    elif scheme == REPLACED:
+        most = r * r * (1.0 - 1.0 / n)
+        variance = p * most
+    else:
+        most = r * (1.0 - p)
+        variance = most * r * (n - r) / (n * (n - 1))
+    lags = range(1, LAGS + 1)
+    level = math.log(2.0 * len(lags) / alpha)
+    for lag in lags:
+        trials = DRAWS - lag
+        total = float(np.sum(own[:-lag] * own[lag:]))
+        allowed = level * most / 3.0 + math.sqrt((level * most / 3.0) ** 2 + 2.0 * level * trials * variance)
+        if abs(total) <= allowed:
+            continue
+        before = "the round before" if lag == 1 else f"the round {lag} rounds before"
+        said = (
+            f"whether a client takes part depends on {before}, as where clients take turns or cohorts come again: the "
+            "amplification by sampling needs cohorts that are drawn independently of each other"
+        )
+        shared = float(np.mean(np.sum(counts[:-lag] * counts[lag:], axis=1)))
+        apart = "1 round" if lag == 1 else f"{lag} rounds"
+        seen = f"two cohorts {apart} apart share {shared:.3g} clients on average, and {r * p:.3g} are expected"
+        return Finding("clients that take turns", said, seen, private=True)
     return None
 
 
 def _spread(members: np.ndarray, r: float, alpha: float) -> Finding | None:
     """Sizes that vary more or less than those of independent draws."""
-    from scipy import stats
-
     n, sizes = members.shape[1], members.sum(axis=1)
     variance, right = float(np.var(sizes)), r * (1 - r / n)
-    below, above = (stats.chi2.ppf(p, DRAWS - 1) / (DRAWS - 1) for p in (alpha / 2, 1 - alpha / 2))
+    below, above = (chi_square_over_degrees(p, DRAWS - 1) for p in (alpha / 2, 1 - alpha / 2))
     kurtosis = 1.5  # sizes are binomial, whose variance varies less than a Gaussian's; this leaves room
     if right * (1 - kurtosis * (1 - below)) <= variance <= right * (1 + kurtosis * (above - 1)):
         return None
@@ -161,19 +198,16 @@ def _spread(members: np.ndarray, r: float, alpha: float) -> Finding | None:
     return Finding("clients that are not independent", said, f"sizes vary by {variance:.4g}, not {right:.4g}")
 
 
-def _limits(trials: int, p: float, alpha: float) -> tuple[float, float]:
-    from scipy import stats
-
-    return float(stats.binom.ppf(alpha / 2, trials, p)), float(stats.binom.ppf(1 - alpha / 2, trials, p))
+def _limits(trials: int, p: float, alpha: float) -> tuple[int, int]:
+    return binomial(alpha / 2, trials, p), binomial(1 - alpha / 2, trials, p)
 
 
 def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray) -> Finding | None:
     """Cohorts that are the same whatever generator the sampler gets."""
-    if again is None:
-        if len(np.unique(members, axis=0)) > 1:
-            return None
-        again = members[:SOME], members[:SOME]
-    if not np.array_equal(*again):
+    if len(np.unique(members, axis=0)) == 1:
+        said = "the cohort is the same in every round: there is no sampling, and no amplification by it"
+        return Finding(PREDICTED, said, f"all of {len(members)} cohorts are the same", private=True)
+    if again is None or not np.array_equal(*again):
         return None
     said = (
         "the cohorts are the same in every run, whatever the seed of the rng that the sampler is given: they come from "
@@ -182,6 +216,19 @@ def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray)
     )
     seen = f"two copies of the sampler with other seeds give the same {len(again[0])} cohorts"
     return Finding(PREDICTED, said, seen, private=True)
+
+
+def _independent(sampler: Callable[..., Any], n: int, seed: int) -> bool:
+    """Whether the next cohorts are the same with other seeds of the rng and of all generators of libraries."""
+    from dpfl_theory.runtime.time_limits import limited
+
+    found = []
+    for k in (1, 2):
+        try:
+            found.append(limited(lambda k=k: _next(sampler, n, seed + 7919 * k), SECONDS))  # type: ignore[misc]
+        except Exception:  # whatever the sampler raises in another process
+            return True
+    return np.array_equal(*found)
 
 
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
@@ -206,10 +253,7 @@ def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, 
 def _cohorts(file: Path, name: str, n: int, seed: int) -> np.ndarray:
     """Cohorts of a sampler whose file is loaded again. Generators of libraries have secret seeds, unless the file sets
     them."""
-    random.seed()
-    np.random.seed()  # noqa: NPY002
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.seed()
+    _seed_secretly()
     spec = importlib.util.spec_from_file_location(f"dpfl_theory_anew_{file.stem}", file)
     assert spec is not None
     assert spec.loader is not None
@@ -220,7 +264,25 @@ def _cohorts(file: Path, name: str, n: int, seed: int) -> np.ndarray:
     sampler: Any = module
     for part in name.split("."):
         sampler = getattr(sampler, part)
+    return _drawn(sampler, n, seed)
+
+
+def _next(sampler: Callable[..., Any], n: int, seed: int) -> np.ndarray:
+    """The next cohorts of a sampler as it is, with other generators of libraries."""
+    _seed_secretly()
+    return _drawn(sampler, n, seed)
+
+
+def _drawn(sampler: Callable[..., Any], n: int, seed: int) -> np.ndarray:
     rng, members = np.random.default_rng(seed), np.zeros((SOME, n), dtype=bool)
     for k in range(SOME):
         members[k, np.atleast_1d(np.asarray(sampler(n, rng), dtype=np.int64))] = True
     return members
+
+
+def _seed_secretly() -> None:
+    """Give the generators of libraries seeds that nobody knows."""
+    random.seed()
+    np.random.seed()  # noqa: NPY002
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.seed()

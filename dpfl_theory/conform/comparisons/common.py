@@ -11,6 +11,7 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
+from dpfl_theory.conform.quantiles import binomial
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
@@ -58,8 +59,6 @@ def _kinds(case: Case) -> list[Finding]:
 
 def _coin(case: Case) -> list[Finding]:
     """The frequency of communication, where a coin decides it."""
-    from scipy import stats
-
     path = case.plan.paths[-1]
     p = float(path.v.get("p", 1.0))
     if p == 1.0:
@@ -69,7 +68,7 @@ def _coin(case: Case) -> list[Finding]:
         for seed in range(1000 * case.seed, 1000 * case.seed + TOSSES)
     ]
     count = sum(any(path.moves(path.outcome(case.subject))) for path in one)
-    low, high = (stats.binom.ppf(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
+    low, high = (binomial(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []
     said = "rounds communicate with a probability other than p, on which the control variates and the accounting depend"

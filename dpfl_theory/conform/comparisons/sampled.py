@@ -15,6 +15,7 @@ from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, fault_text
 from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN
 from dpfl_theory.conform.probes import Path, Spread, play, probe_without_noise
+from dpfl_theory.conform.quantiles import chi_square_over_degrees, normal
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding
@@ -49,11 +50,9 @@ def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str 
 
     Errs with probability at most alpha if the sample has them and is Gaussian.
     """
-    from scipy import stats
-
     runs, d = w.shape
     share = alpha / (2 * d + d * (d - 1) / 2)
-    quantile = float(stats.norm.isf(share / 2))
+    quantile = normal(share / 2)
     variances = np.diag(covariance)
     rounding = 1e-9 * (float(np.max(np.abs(mean), initial=0.0)) + 1e-30)
     error = np.abs(w.mean(axis=0) - mean)
@@ -64,7 +63,7 @@ def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str 
             f"coordinate {j} is on average {w[:, j].mean():.6g} over {runs} runs, and {mean[j]:.6g} +- "
             f"{allowed[j]:.2g} is expected"
         )
-    low, high = (stats.chi2.ppf(p, runs - 1) / (runs - 1) for p in (share / 2, 1 - share / 2))
+    low, high = (chi_square_over_degrees(p, runs - 1) for p in (share / 2, 1 - share / 2))
     found = w.var(axis=0, ddof=1)
     bad = (found > high * variances + rounding**2) | (found < low * variances - rounding**2)
     if np.any(bad):

@@ -1,0 +1,299 @@
+"""What real code has besides its algorithm: weights, local momentum, decay, batches, clients' own numbers of steps.
+
+A variation is declared where it is meant (``conform --with weights=records,momentum=0.9``). Where it is not declared,
+it is a deviation like any other, which the search finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
+from dpfl_theory.algorithms.faults.carried import CARRIED, MOMENTUM
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
+from dpfl_theory.errors import InputError, unknown_name
+
+__all__ = ["VARIATIONS", "Variation", "declared", "deviations"]
+
+
+@dataclass(frozen=True)
+class Variation:
+    """An option, what its value means, and the deviation for each value: by name, or for any number."""
+
+    option: str
+    text: str
+    named: Mapping[str, Fault]
+    number: Fault | None = None
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """All its deviations."""
+        return (*self.named.values(), *([] if self.number is None else [self.number]))
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that it may have."""
+        return (*self.named, *([] if self.number is None else ["a positive number"]))
+
+    def of(self, value: Any) -> Fault:
+        """The deviation of a value. Raises InputError for a value that it cannot have."""
+        if str(value) in self.named:
+            return self.named[str(value)]
+        try:
+            number = float(value)
+        except (TypeError, ValueError):
+            number = float("nan")
+        if self.number is None or self.number.sized is None or not 0.0 < number < float("inf"):
+            raise InputError(f"the variation {self.option} is {value!r}: give {' or '.join(self.values)}")
+        return self.number.sized(number)
+
+
+DECLARE = "declare it with --with {} where you mean it"
+Step = Callable[[Any, Any, float], tuple[Any, Any]]
+"""(memory or None, g, number) -> (memory, step)."""
+
+
+def remembering(of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any], Any]:
+    """An optimizer with a memory, which is None before the first step."""
+    memory = None
+
+    def step(g: Any) -> Any:
+        nonlocal memory
+        memory, found = of(memory, g)
+        return found
+
+    return step
+
+
+MOMENTA: tuple[tuple[str, str, Step], ...] = (
+    ("", "v = b v + g, and a step along v", lambda v, g, b: (v := g if v is None else b * v + g, v)),
+    (
+        "averaged",
+        "v = b v + (1 - b) g, and a step along v",
+        lambda v, g, b: (v := (1 - b) * g if v is None else b * v + (1 - b) * g, v),
+    ),
+    (
+        "nesterov",
+        "v = b v + g, and a step along g + b v",
+        lambda v, g, b: (v := g if v is None else b * v + g, g + b * v),
+    ),
+)
+"""Forms of heavy-ball momentum in optimizers of libraries: name, words and step."""
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """The state of a round, and the memories of the clients' optimizers."""
+
+    state: Any
+    memories: dict[int, Any]
+
+
+def _momentum(step: Step, words: str) -> Fault:
+    without = f"the algorithm has none; {DECLARE.format('momentum=b')}"
+
+    def of(b: float) -> Fault:
+        return local_fault(
+            "momentum in the local steps",
+            f"a client's local steps have momentum, {words}, with b = {b:.4g}: {without}",
+            optimizer=lambda a, o, i: remembering(lambda v, g: step(v, g, b)),
+        )
+
+    return with_number(f"a client's local steps have momentum, {words}: {without}", MOMENTUM, of)
+
+
+def _kept_momentum() -> Fault:
+    """The buffer of a client's optimizer, made once and used in all rounds."""
+
+    def of(b: float) -> Fault:
+        def optimizer(a: Any, o: Any, i: Any) -> Any:
+            def step(g: Any) -> Any:
+                before = a.memories.get(int(i))
+                a.memories[int(i)] = g if before is None else b * before + g
+                return a.memories[int(i)]
+
+            return step
+
+        def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
+            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            a.memories = dict(kept.memories)
+            w, after = inner(o, w, kept.state)
+            return w, _Kept(after, a.memories)
+
+        return local_fault(
+            "local momentum that is kept between rounds",
+            f"a client's momentum (b = {b:.4g}) goes on from its last round, in which the model was another one: make "
+            "the optimizer, or its buffers, anew in each round",
+            optimizer=optimizer,
+            round=Extends(round),
+        )
+
+    return with_number("a client's momentum goes on from its last round: make its buffers anew", MOMENTUM, of)
+
+
+RATES = (0.99, 0.998, 0.995, 0.95, 0.9, 0.5)
+"""Usual factors of a decaying step size."""
+
+
+def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fault:
+    """A local step size that changes from round to round; ``update`` divides by the same where it divides at all."""
+    without = f"the algorithm has one for all rounds; {DECLARE.format('lr_decay=...')}"
+
+    def of(x: float) -> Fault:
+        def update(inner: Any, a: Any, o: Any, w: Any, y: Any) -> Any:
+            found = inner(o, w, y)
+            return found if a.sign == 1 else found / factor(o, x)
+
+        return local_fault(
+            name,
+            f"the local step size is multiplied by {words.format(x=f'{x:.6g}')} in round k = 0, 1, ...: {without}",
+            rate=Extends(lambda inner, a, o: inner(o) * factor(o, x)),
+            update=Extends(update),
+        )
+
+    return with_number(f"the local step size is multiplied by {words.format(x='x')}: {without}", RATES, of)
+
+
+def _within() -> Fault:
+    def of(x: float) -> Fault:
+        def optimizer(a: Any, o: Any, i: Any) -> Any:
+            return remembering(lambda k, g: ((0 if k is None else k) + 1, x ** (0 if k is None else k) * g))
+
+        return local_fault(
+            "a step size that decays within a round",
+            f"the local step size is multiplied by {x:.6g} after each local step of a round",
+            optimizer=optimizer,
+        )
+
+    return with_number("the local step size decays after each local step of a round", RATES, of)
+
+
+def _of_all_records(factor: Callable[[Any], Any]) -> dict[str, Any]:
+    """Weights n_i/n over all clients, times a factor."""
+    return {
+        "weight": lambda a, o, i, members: factor(o) * o.records(i) / o.tally(o.everyone, o.records),
+        "divisor": lambda a, o, members: 1.0,
+    }
+
+
+BY_RECORDS = next(one for one in AVERAGING if one.parts.get("weight") is by_records)
+OF_ALL = "weights by shares of all clients' records"
+ALL_RECORDS = average_fault(
+    OF_ALL,
+    "messages are weighted by their clients' shares of the records of all clients, so that the weights of a cohort do "
+    "not add up to 1: divide by the records of the cohort",
+    **_of_all_records(lambda o: 1.0),
+)
+SCALED_RECORDS = average_fault(
+    OF_ALL,
+    "messages are weighted by n/r times their clients' shares of the records of all clients: the mean is unbiased, but "
+    "its weights add up to 1 only on average",
+    **_of_all_records(lambda o: o.n / o.expected),
+)
+OWN_STEPS = replace(
+    local_fault(
+        "clients with numbers of local steps of their own",
+        "clients take different numbers of local steps, as where a step is a batch and an epoch all of a client's "
+        f"records: the algorithm has one number for all; {DECLARE.format('steps=own')}",
+        steps=lambda a, o, i: o.observed_steps(i, a.local_steps),
+    ),
+    general=True,
+)
+OWN_BATCHES = replace(
+    local_fault(
+        "local steps on batches of records",
+        "a local step takes the gradient of a batch of the client's records: the algorithm of this comparison takes "
+        f"that of all; {DECLARE.format('batches=own')}",
+        gradient=lambda a, o, i, y: o.batch_gradient(i, y),
+        steps=lambda a, o, i: o.batches(i) or o.observed_steps(i, a.local_steps),
+    ),
+    general=True,
+)
+LEFT_OUT = replace(
+    cohort_fault(
+        "members of the cohort that do not take part",
+        "some members of the cohort take no local step: clients that drop out change the average and the amplification "
+        f"by sampling; {DECLARE.format('dropouts=own')}",
+        members=lambda a, o: [i for i in o.cohort if o.observed_steps(i, 0)],
+    ),
+    general=True,
+)
+
+
+def _named(name: str) -> Fault:
+    return next(one for one in (*LOCAL, *CARRIED) if one.name == name)
+
+
+DECAYED = "a step size that decays with the rounds"
+LOCAL_MOMENTUM = {name: _momentum(step, words) for name, words, step in MOMENTA}
+PER_ROUND = _decaying(DECAYED, "{x}^k", lambda o, x: x**o.number)
+VARIATIONS = (
+    Variation(
+        "weights",
+        "of the clients' messages: by their shares of the cohort's records, or of all records",
+        {"records": BY_RECORDS, "all-records": ALL_RECORDS, "all-records-scaled": SCALED_RECORDS},
+    ),
+    Variation("momentum", "of the local steps, v = b v + g", {}, LOCAL_MOMENTUM[""]),
+    Variation("averaged_momentum", "of the local steps, v = b v + (1 - b) g", {}, LOCAL_MOMENTUM["averaged"]),
+    Variation("nesterov_momentum", "of the local steps, with steps along g + b v", {}, LOCAL_MOMENTUM["nesterov"]),
+    Variation(
+        "weight_decay",
+        "of the local steps, added to the gradient",
+        {},
+        _named("weight decay in the local steps"),
+    ),
+    Variation(
+        "proximal",
+        "weight of a term y - w in the local steps",
+        {},
+        _named("a proximal term in the local steps"),
+    ),
+    Variation(
+        "lr_decay",
+        "factor of the local step size from round to round, or 1/(k+1), or 1/sqrt(k+1)",
+        {
+            "1/(k+1)": _decaying(DECAYED, "1/(k+1)", lambda o, x: 1 / (o.number + 1)).variants()[0],
+            "1/sqrt(k+1)": _decaying(DECAYED, "1/sqrt(k+1)", lambda o, x: (o.number + 1) ** -0.5).variants()[0],
+        },
+        PER_ROUND,
+    ),
+    Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
+    Variation("server_momentum", "m = b m + average", {}, _named("server momentum")),
+    Variation("steps", "of each client: own, for those that it takes", {"own": OWN_STEPS}),
+    Variation("batches", "of records in local steps: own, for those that the function draws", {"own": OWN_BATCHES}),
+    Variation(
+        "dropouts", "members that do not take part: own, for those that the function leaves out", {"own": LEFT_OUT}
+    ),
+)
+"""All variations, by option."""
+FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum())
+"""The deviations that the search tries in addition to an algorithm's own faults."""
+
+
+def deviations(algorithm: type[Any]) -> list[Fault]:
+    """The variations that an algorithm with averages may have, but for those among its own faults."""
+    if not issubclass(algorithm, Averaging):
+        return []
+    own = {fault.name for fault in algorithm.faults()}
+    return [
+        fault
+        for fault in FOUND
+        if fault.name not in own and not (fault is OWN_BATCHES and algorithm.protects == "record")
+    ]
+
+
+def declared(given: Mapping[str, Any]) -> list[Fault]:
+    """The deviations of declared variations. Raises InputError for an unknown option or value.
+
+    >>> [one.name for one in declared({"weights": "records", "momentum": 0.9})]
+    ['weights by numbers of records', 'momentum in the local steps']
+    """
+    known = {one.option: one for one in VARIATIONS}
+    for option in given:
+        if option not in known:
+            raise unknown_name("variation", option, known)
+    return [known[option].of(value) for option, value in given.items()]

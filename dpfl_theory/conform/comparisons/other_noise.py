@@ -1,0 +1,166 @@
+"""Noise that no known fault explains: what was observed about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from dpfl_theory.conform.case import Case, player_of
+from dpfl_theory.conform.comparisons.evidence import deviation, difference, of_role
+from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference
+from dpfl_theory.conform.probes import Path, Spread, agree, probe_without_noise
+from dpfl_theory.conform.references import Player
+from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.settings import cohorts, world
+from dpfl_theory.problems.base import Array
+
+__all__ = ["ANOTHER", "adapts", "first_rounds", "fixed_noise", "other_noise", "ratios"]
+
+TIMES = 3.0
+"""The factor by which residuals are multiplied, to see whether the noise follows them."""
+ANOTHER = "another noise"
+
+
+def other_noise(
+    case: Case, spreads: Sequence[ObservedDifference], suspect: Candidate, named: Sequence[Finding]
+) -> list[Finding]:
+    """Noise that no fault explains: the factor of its standard deviation, and whether that depends on the data."""
+    player = suspect.player
+    where = case.lines("noise")
+    if (late := _late(case, spreads, player)) is not None:
+        return [late]
+    if (follows := _scaled(case, player)) is not None:
+        return [follows]
+    factors = sorted({float(f"{r:.4g}") for r in ratios(spreads, player) if r < math.inf}) or [math.inf]
+    message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    given = ", given the findings named above" if named else ""
+    said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
+    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
+    return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+
+
+def ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]:
+    """The standard deviations of the function's noise in first rounds, divided by those of a player."""
+    found = []
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        a, b = (deviation(one.probe, x) for x in (one.value, one.probe.outcome(player, one.choices)))
+        found.append(a / b if b > 0.0 else math.inf)
+    return found
+
+
+def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> str:
+    """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
+    path = case.plan.spreads[0].path.first
+    counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    apart = difference(case, spreads)
+    if counts[0] == counts[1]:
+        return apart
+    return f"{apart}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
+
+
+def _scaled(case: Case, player: Player) -> Finding | None:
+    """Noise that is larger where gradients are larger. Tested in pairs of worlds whose data differ only in the size of
+    the residuals, and in which the algorithm's own noise is the same."""
+    v = case.plan.values[0]
+    if v.get("s", 1.0) < 1.0:
+        return None  # batches would differ as well
+    for name in ("far below it", "on both sides of the threshold", "far above it"):
+        on, seed = world(case.reference, v, name, 7), 7
+        probes = [case.plan.spread(Path(v, one, tuple(cohorts(v, 1, seed)))) for one in (on, on.stretched(TIMES))]
+        own = [probe.outcome(player) for probe in probes]
+        if not agree(probes[0], own[1], own[0]):
+            continue
+        found = [probe.outcome(case.subject) for probe in probes]
+        if agree(probes[0], found[1], found[0]) or not all(np.isfinite(x).all() for x in found):
+            continue
+        first, second = (deviation(probe, x) for probe, x in zip(probes, found))
+        if min(first, second) <= 0.0:
+            continue
+        said = (
+            "the noise depends on the data: its standard deviation differs where the clients' gradients are larger, so "
+            "that it reveals information about them; calibrate it to the threshold"
+        )
+        seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
+        return Finding(SCALED, said, seen, case.lines("noise"), private=True)
+    return None
+
+
+def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> Finding | None:
+    """Noise that agrees with the algorithm's in the first round and differs later."""
+    for one in spreads:
+        assert isinstance(one.probe, Spread)
+        path, expected = one.probe.path, one.probe.outcome(player, one.choices)
+        d, rounds = path.world.d, len(path.who)
+        right = [agree(one.probe, one.value[:m, :m], expected[:m, :m]) for m in range(d, rounds * d + 1, d)]
+        if all(right):
+            continue
+        if not right[0]:
+            return None
+        k = right.index(False)
+        fresh, needed = (_conditional_variance(x, k * d, d) for x in (one.value, expected))
+        less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
+        why = (
+            "it has less fresh noise, given the rounds before: every round needs the noise that is accounted for"
+            if less
+            else "it is larger, or depends on that of the rounds before; whether it is accounted for was not tested"
+        )
+        said = f"the noise of the first rounds agrees with the algorithm's, but later it differs: {why}"
+        seen = (
+            f"{one.probe.name}: from round {k + 1} on; given the rounds before, its standard deviation is "
+            f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
+        )
+        return Finding(CHANGES, said, seen, case.lines("noise"), private=less)
+    return None
+
+
+def _conditional_variance(covariance: Array, m: int, d: int) -> float:
+    """The total variance of the d numbers after the first m, conditional on the first m."""
+    before, across = covariance[:m, :m], covariance[:m, m : m + d]
+    known = across.T @ np.linalg.pinv(before, rcond=1e-9, hermitian=True) @ across
+    return max(float(np.trace(covariance[m : m + d, m : m + d] - known)), 0.0)
+
+
+def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | None:
+    """Noise that no generator's seed changes: the same vector remains in every world."""
+    if not case.reference.unit:
+        return None
+    left = []
+    for one in paths:
+        if one.probe.v is paths[0].probe.v:
+            left.append(one.value[0] - one.probe.outcome(player_of(case.reference, case.reference.readings[0]))[0])
+    sizes = float(np.max(np.abs(left[0])))
+    if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
+        return Finding(
+            FIXED,
+            "a vector is added that depends neither on the rng nor on the data: this is a constant, or noise of a "
+            "generator that the round makes with its own seed, and whoever knows the seed can remove it; draw the "
+            "noise from the rng that the round is given",
+            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} remains in {len(left)} worlds",
+            case.lines("noise"),
+            private=True,
+        )
+    return None
+
+
+def adapts(case: Case, seen: Sequence[ObservedDifference]) -> Finding:
+    """A threshold that follows the data, with noise."""
+    said = (
+        "the threshold of the next round follows the lengths of this round's updates, with noise; the algorithm has a "
+        "fixed threshold. How much this noise protects the lengths, and its privacy cost, were not tested: account for "
+        "it together with the noise of the average"
+    )
+    return Finding(ADAPTS, said, difference(case, of_role(seen, "clip")), case.lines("clip"))
+
+
+def first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDifference]:
+    """Only the noise of first rounds."""
+    return [
+        replace(one, probe=replace(one.probe, path=one.probe.path.first), value=one.value[:d, :d])
+        for one in spreads
+        if isinstance(one.probe, Spread) and (d := one.probe.path.world.d)
+    ]

@@ -1,0 +1,112 @@
+"""The algorithms that a function comes nearest to: with how few deviations each explains its rounds without noise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from dpfl_theory.conform.case import Case, player_of
+from dpfl_theory.conform.fault_search import MOST, ObservedDifference, explains, find
+from dpfl_theory.conform.probes import Plan, probe_without_noise
+from dpfl_theory.conform.references import Reference, references
+from dpfl_theory.conform.settings import settings
+from dpfl_theory.conform.user_function import Subject, UserFunctionError
+from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.errors import InputError
+
+__all__ = ["Near", "assumed", "nearest"]
+
+PATHS = 3
+"""How many paths are compared."""
+SECONDS = 0.5
+"""Processor time of the search for deviations from one algorithm."""
+UNEXPLAINED = 99
+
+
+@dataclass(frozen=True)
+class Near:
+    """An algorithm, the names of the deviations with which it explains the paths (None where none do), the number of
+    its hyper-parameters that the function does not take, whether it adds noise as the function does."""
+
+    name: str
+    deviations: tuple[str, ...] | None
+    missing: int
+    alike: bool
+
+    @property
+    def rank(self) -> tuple[Any, ...]:
+        """The order: nearest first."""
+        count = UNEXPLAINED if self.deviations is None else len(self.deviations)
+        return (not self.alike, count, self.missing, self.name)
+
+    def __str__(self) -> str:
+        if self.deviations is None:
+            return f"{self.name}, not explained"
+        return f"{self.name}, with {', '.join(self.deviations)}" if self.deviations else self.name
+
+
+def assumed(reference: Reference, v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]) -> dict[str, Any]:
+    """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
+    noise = {"sigma", "noise_multiplier"}
+    known = noise if noise & (asked | set(given)) else set[str]()
+    known |= asked | {p.symbol for p in reference.parameters if {*p.names} & set(given)}
+    return {p.symbol: v[p.symbol] for p in reference.parameters if p.symbol not in known}
+
+
+def nearest(
+    function: Callable[..., Any],
+    parameters: Mapping[str, float],
+    declared: Sequence[Fault] = (),
+    *,
+    most: int = MOST,
+    leave_out: str = "",
+    **keywords: Any,
+) -> list[Near]:
+    """The algorithms whose hyper-parameters the function takes, nearest first. most: the largest number of deviations
+    that are sought where no algorithm is the function's.
+
+    keywords: clients, cohort, scheme, relation of `settings`.
+    """
+    tried = [
+        one
+        for name, reference in references().items()
+        if name != leave_out and (one := _tried(function, reference, parameters, declared, keywords)) is not None
+    ]
+    tried.sort(key=lambda one: one[0].rank)
+    found = [near for near, _, _ in tried]
+    if not tried or not most or any(near.deviations == () and near.alike for near in found):
+        return found
+    alike = any(near.alike for near in found)
+    for k, (near, meant, seen) in enumerate(tried):
+        if near.alike == alike and most > 0 and (silent := find(meant, seen, SECONDS, most).silent):
+            found[k] = replace(near, deviations=tuple(fault.name for fault in silent[0].faults))
+            most = len(silent[0].faults) - 1  # others are nearer only with fewer
+    return sorted(found, key=lambda one: one.rank)
+
+
+def _tried(
+    function: Callable[..., Any],
+    reference: Reference,
+    parameters: Mapping[str, float],
+    declared: Sequence[Fault],
+    keywords: Mapping[str, Any],
+) -> tuple[Near, Reference, list[ObservedDifference]] | None:
+    """An algorithm without deviations, with what the function does in its place; None where it does not take the
+    hyper-parameters."""
+    try:
+        subject, meant = Subject(function, reference), reference.meaning(declared)
+        asked = set(subject.taken.values())
+        values = settings(meant, parameters, asked, **keywords)
+    except InputError:
+        return None
+    case = Case(meant, subject, Plan(meant, values), 0, 1e-6, 0)
+    path = case.plan.paths[0]
+    try:
+        seen = [case.see(path) for path in case.plan.paths[:PATHS]]
+        noisy = probe_without_noise(subject, path.world, path.v, path.who).numbers > 0
+    except UserFunctionError:
+        return None
+    same = any(explains(player_of(meant, reading), seen) for reading in meant.readings)
+    missing = len(assumed(meant, values[0], asked, parameters))
+    return Near(reference.name, () if same else None, missing, noisy == bool(meant.unit)), meant, seen

@@ -1,0 +1,120 @@
+"""What a round shows besides its result: the points at which each client takes gradients, and its random choices.
+
+Two rounds that agree in these points agree in their local steps, whatever the server does with the messages. So the
+local steps and the server's step are compared separately.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from dpfl_theory.conform.probes import DOUBLE, PATH, Path, chosen
+from dpfl_theory.conform.randomness import RecordingGenerator
+from dpfl_theory.conform.references import Player
+from dpfl_theory.conform.world import Call, Client
+from dpfl_theory.problems.base import Array
+
+__all__ = ["FirstRound", "Points", "observed_choices", "same_points"]
+
+Points = Mapping[int, Array]
+"""The points (m, d) at which each client takes gradients, in order; a point that follows itself counts once."""
+
+
+def points_of(log: Sequence[Call]) -> Points:
+    """The points of a round's calls."""
+    found: dict[int, list[Array]] = {}
+    for call in log:
+        own = found.setdefault(call.client, [])
+        if not own or not np.array_equal(own[-1], call.w):
+            own.append(call.w)
+    return {i: np.array(own) for i, own in found.items()}
+
+
+def same_points(start: Array, seen: Points, expected: Points) -> bool:
+    """Whether the clients take their gradients at the same points, up to rounding."""
+    if seen.keys() != expected.keys() or any(len(seen[i]) != len(expected[i]) for i in seen):
+        return False
+    for i, own in seen.items():
+        off = float(np.max(np.abs(own - expected[i]), initial=0.0))
+        scale = float(np.max(np.abs(expected[i] - start), initial=0.0))
+        if not off <= PATH * scale + DOUBLE * float(np.max(np.abs(own), initial=0.0)):
+            return False
+    return True
+
+
+def observed_choices(player: Player, path: Path) -> list[dict[str, Any]]:
+    """A function's choices in the rounds of a path (`probes.chosen`), with the points at which clients take
+    gradients and the numbers of their local steps."""
+    found = chosen(player, path)
+    log: list[Call] = []
+    on = replace(path.world, log=log)
+    w, state, clients, rng = on.start, None, on.clients(), RecordingGenerator(on.seed).use_means()
+    for k, cohort in enumerate(path.who):
+        log.clear()
+        w, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
+        points, batches = points_of(log), found[k]["batches"]
+        found[k] |= {
+            "points": points,
+            "steps": {i: max(len(own), len(batches.get(i, ()))) for i, own in points.items()},
+        }
+    return found
+
+
+class _Silent:
+    """The generator of a round without noise; a real one is made where something else is drawn."""
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def normal(self, mean: Any = 0.0, deviation: Any = 1.0, size: Any = None) -> Any:
+        return float(mean) if size is None else np.full(size, mean, dtype=np.float64)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    @cached_property
+    def _real(self) -> RecordingGenerator:
+        return RecordingGenerator(self._seed).use_means()
+
+
+@dataclass
+class FirstRound:
+    """The first round of a path, to be played by many candidates. choices: the function's;  w (d,): where the function
+    ends."""
+
+    path: Path
+    choices: Sequence[Mapping[str, Any]] | None
+    w: Array
+    _log: list[Call] = field(default_factory=list)
+
+    @property
+    def points(self) -> Points:
+        """Where the function takes gradients."""
+        found: Points = self.choices[0]["points"] if self.choices else {}
+        return found
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return {**self.path.v, "number": 0, **(self.choices[0] if self.choices else {})}
+
+    @cached_property
+    def _clients(self) -> list[Client]:
+        return replace(self.path.world, log=self._log).clients()
+
+    def play(self, player: Player, ends: list[Any] | None = None) -> Array:
+        """w (d,) after the round. ends: those of the local steps, in their order, which are read instead of computed;
+        an empty list is filled."""
+        self._log.clear()
+        v = self._values if ends is None else {**self._values, "ends": ends}
+        w, _ = player(self.path.world.start, None, self._clients, self.path.who[0], _Silent(self.path.world.seed), v)
+        return w
+
+    def both(self, player: Player) -> tuple[Array, Points]:
+        """w after the round, and the points at which a candidate takes gradients."""
+        w = self.play(player)
+        return w, points_of(self._log)
