@@ -126,7 +126,11 @@ def _threshold(s: Formula) -> Proof:
     "T* is below 1 at Section 3's epsilons",
     _RANGE,
     "holds",
-    **{"condition": 25, "d": 31, "v": 4, "delta": "1e-5", "epsilons": ["3.3", "2", "1", "0.5"]},
+    condition=25,
+    d=31,
+    v=4,
+    delta="1e-5",
+    epsilons=["3.3", "2", "1", "0.5"],
 )
 def _section3(s: Formula, condition: int, d: int, v: int, delta: str, epsilons: list[str]) -> Proof:
     """T* at Section 3's budgets, each with this delta, and the least epsilon with T* >= 1, by the statement's own T*.
