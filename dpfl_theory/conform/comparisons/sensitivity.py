@@ -19,6 +19,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import (
     NOBODY,
     NOT_GAUSSIAN,
     SCALED,
+    TRANSFORMED,
     bent,
 )
 from dpfl_theory.conform.probes import Path
@@ -28,10 +29,10 @@ from dpfl_theory.conform.user_function import UserFunctionError
 
 __all__ = ["CLAIM", "claim", "private"]
 
-SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED, TRANSFORMED)
 """Findings that invalidate the epsilon that the covariance of one round would give."""
 DELTA = 1e-5
-TRANSFORMED = "w is no linear function of it, as with Adam on the server"
+BENT = "w is no linear function of it, as with Adam on the server"
 """The reason why distances of w do not measure privacy: a noisy average may be transformed in any way, at no cost."""
 MOST = 50.0
 """The largest claimed epsilon of a round that is not reported."""
@@ -97,7 +98,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     unit = case.reference.unit
     spoiled = next((fault.name for fault in previous if fault.name in SPOILED), "")
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
-        spoiled = TRANSFORMED
+        spoiled = BENT
     mu = math.inf if spoiled else loud.mu
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
     there = (
@@ -122,7 +123,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         ),
     }
     found = []
-    if far.refutes and spoiled != TRANSFORMED:
+    if far.refutes and spoiled != BENT:
         said = (
             f"one {unit} moves w by {far.distance:.4g}, and the declared sensitivity is {far.allowed:.4g}: no "
             "accounting that depends on it holds"
