@@ -53,7 +53,10 @@ def conform(
     clients: Annotated[str, typer.Option(metavar="N", help="Clients of the test problems.")] = "7",
     cohort: Annotated[str | None, typer.Option(metavar="R", help="Expected size of a cohort.")] = None,
     sampling: Annotated[
-        str | None, typer.Option(metavar="poisson|fixed|with-replacement|full", help="Sampling of the cohorts [default: as printed].")
+        str | None,
+        typer.Option(
+            metavar="poisson|fixed|with-replacement|full", help="Sampling of the cohorts [default: as printed]."
+        ),
     ] = None,
     relation: Annotated[
         str | None, typer.Option(metavar="zero-out|replace", help="The neighbouring relation of the noise multiplier.")

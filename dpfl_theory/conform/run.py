@@ -102,12 +102,12 @@ def conform(
     started = time.perf_counter()
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
-    meant, known = declared(variations or {}), references()
+    meant = declared(variations or {})
     where: dict[str, Any] = {"clients": clients, "cohort": cohort, "scheme": sampling, "relation": relation}
     notes = list[str]()
     if as_ is None:
         as_, notes = _chosen(function, parameters, meant, where, limit)
-    as_ = resolved(as_)
+    as_, known = resolved(as_), references()
     if as_ not in known:
         raise unknown_name("algorithm", as_, known)
     reference = known[as_].meaning(meant)

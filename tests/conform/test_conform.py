@@ -38,7 +38,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "give a function and the algorithm"),
+        ([], "give a function, and the algorithm"),
         (["nowhere:round", "--as", "scaffold"], "there is no module 'nowhere'"),
         (["missing.py:round", "--as", "scaffold"], "does not exist"),
         (["round", "--as", "scaffold"], "does not name a function"),

@@ -1,0 +1,188 @@
+"""Rounds as shipped: several deviations at once are all named, and those that are declared are not reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory import conform
+from dpfl_theory.conform.result import Conformance
+from dpfl_theory.errors import InputError
+
+Round = Callable[..., tuple[Any, Any]]
+
+
+def descended(
+    w: Any, client: Any, lr: float, K: int, extra: Mapping[str, float], first: Any = None, correction: Any = 0.0
+) -> tuple[Any, Any]:
+    """The end of local steps with the usual options of an optimizer, and its momentum buffer."""
+    y, v = w.copy(), first
+    for k in range(K):
+        g = client.gradient(y) + correction + extra.get("weight_decay", 0.0) * y + extra.get("proximal", 0.0) * (y - w)
+        beta = extra.get("momentum", 0.0)
+        v = g if v is None else beta * v + g
+        step = g + beta * v if extra.get("nesterov") else v
+        y = y - lr * extra.get("step_decay", 1.0) ** k * step
+    return y, v
+
+
+def weights_of(kind: str, clients: Sequence[Any], cohort: Any) -> Any:
+    sizes = np.array([len(clients[i]) for i in cohort], dtype=float)
+    everyone = sum(len(client) for client in clients)
+    return {"equal": np.ones(len(cohort)) / len(cohort), "records": sizes / sizes.sum(), "all": sizes / everyone}[kind]
+
+
+def averaging(weights: str = "equal", factor: float | None = None, kept: bool = False, **extra: float) -> Round:
+    """FedAvg with two step sizes, and these options."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+    ) -> Any:
+        number, buffers = (0, {}) if state is None else state
+        total, buffers = np.zeros_like(w), dict(buffers)
+        for share, i in zip(weights_of(weights, clients, cohort), cohort):
+            first = buffers.get(int(i)) if kept else None
+            y, buffers[int(i)] = descended(
+                w, clients[i], lr * extra.get("lr_decay", 1.0) ** number, epochs, extra, first
+            )
+            total += share * (y - w)
+        return w + (server_lr if factor is None else factor) * total, (number + 1, buffers)
+
+    return round
+
+
+def scaffold(weights: str = "equal", over: str = "n", initial: str = "zero", **extra: float) -> Round:
+    """SCAFFOLD with these options."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+    ) -> Any:
+        c, own = (np.zeros_like(w), {}) if state is None else state
+        own, moved, total = dict(own), np.zeros_like(w), np.zeros_like(w)
+        for share, i in zip(weights_of(weights, clients, cohort), cohort):
+            c_i = own.get(int(i), np.zeros_like(w))
+            y, _ = descended(w, clients[i], lr, epochs, extra, None, c - c_i)
+            own[int(i)] = c_i - c + (w - y) / (epochs * lr)
+            moved += own[int(i)] - c_i
+            total += share * (y - w)
+        return w + server_lr * total, (c + moved / (len(clients) if over == "n" else len(cohort)), own)
+
+    return round
+
+
+MOMENTUM, DECAY = "momentum in the local steps", "weight decay in the local steps"
+RECORDS, ALL = "weights by numbers of records", "weights by shares of all clients' records"
+PROXIMAL, WITHIN = "a proximal term in the local steps", "a step size that decays within a round"
+PER_ROUND, NO_STEP = "a step size that decays with the rounds", "no global step size"
+OVER = "server's control variate over the cohort"
+TWO = "fedavg-two-sided"
+SHIPPED: list[tuple[Round, str, set[str]]] = [
+    (averaging("records", momentum=0.9), TWO, {RECORDS, MOMENTUM}),
+    (averaging("records", 1.0, momentum=0.85, weight_decay=0.003), TWO, {RECORDS, MOMENTUM, DECAY, NO_STEP}),
+    (averaging("records", lr_decay=0.97), TWO, {RECORDS, PER_ROUND}),
+    (averaging("all", momentum=0.5, lr_decay=0.9), TWO, {ALL, MOMENTUM, PER_ROUND}),
+    (averaging(momentum=0.9, kept=True), TWO, {"local momentum that is kept between rounds"}),
+    (averaging(momentum=0.9, nesterov=1.0, weight_decay=0.01), TWO, {MOMENTUM, DECAY}),
+    (averaging(proximal=0.05, step_decay=0.9), TWO, {PROXIMAL, WITHIN}),
+    (scaffold("records", over="cohort"), "scaffold", {RECORDS, OVER}),
+    (scaffold("records", over="cohort", momentum=0.9), "scaffold", {RECORDS, OVER, MOMENTUM}),
+]
+
+
+def test(round: Round, as_: str | None, **keywords: Any) -> Conformance:
+    return conform(round, as_, runs=0, **keywords)
+
+
+test.__test__ = False  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(("round", "as_", "names"), SHIPPED)
+def test_all_deviations_are_named(round: Round, as_: str, names: set[str]) -> None:
+    found = test(round, as_)
+    assert {one.name for one in found.faults} == names
+
+
+def test_numbers_of_deviations_are_found() -> None:
+    said = " ".join(one.description for one in test(averaging(momentum=0.37, weight_decay=0.0123), TWO).faults)
+    assert "b = 0.37:" in said
+    assert "0.0123 times" in said
+
+
+def test_declared_variations_conform() -> None:
+    meant = {"weights": "records", "momentum": 0.9, "lr-decay": 0.97}
+    meant = {name.replace("-", "_"): value for name, value in meant.items()}
+    round = averaging("records", momentum=0.9, lr_decay=0.97)
+    assert test(round, TWO, variations=meant).verdict == "conforms"
+    other = test(round, TWO, variations={**meant, "momentum": 0.8})
+    assert other.verdict == "differs"
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"wieghts": "records"}, "did you mean 'weights'"),
+        ({"weights": "heavy"}, "give records or all-records"),
+        ({"momentum": -1}, "give a positive number"),
+    ],
+)
+def test_variations_that_do_not_exist_are_refused(given: Mapping[str, Any], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        test(averaging(), TWO, variations=given)
+
+
+def batched(
+    w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+) -> Any:
+    """Epochs of shuffled batches of two records."""
+    ends = []
+    for i in cohort:
+        y = w.copy()
+        for _ in range(epochs):
+            order = rng.permutation(len(clients[i]))
+            for first in range(0, len(order), 2):
+                y = y - lr * clients[i].gradient(y, order[first : first + 2])
+        ends.append(y - w)
+    return w + server_lr * np.mean(ends, axis=0), state
+
+
+def dropping(
+    w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+) -> Any:
+    """Only the first two members take part."""
+    total = sum(descended(w, clients[i], lr, epochs, {})[0] - w for i in cohort[:2])
+    return w + server_lr * total / len(cohort[:2]), state
+
+
+@pytest.mark.parametrize(
+    ("round", "name", "option"),
+    [
+        (batched, "local steps on batches of records", "batches"),
+        (dropping, "members of the cohort that do not take part", "dropouts"),
+    ],
+)
+def test_choices_of_the_function_are_observed(round: Round, name: str, option: str) -> None:
+    assert [one.name for one in test(round, TWO).faults] == [name]
+    assert test(round, TWO, variations={option: "own"}).verdict == "conforms"
+
+
+def test_the_nearest_algorithm_is_found() -> None:
+    found = test(scaffold(), None)
+    assert (found.algorithm, found.verdict) == ("scaffold", "conforms")
+    found = test(scaffold("records"), None)
+    assert (found.algorithm, [one.name for one in found.faults]) == ("scaffold", [RECORDS])
+    assert any("the nearest of" in note for note in found.notes)
+
+
+def test_what_explains_only_the_local_steps_is_said() -> None:
+    def odd(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+    ) -> Any:
+        total = sum(descended(w, clients[i], lr, epochs, {"momentum": 0.9})[0] - w for i in cohort)
+        return w + server_lr * np.sign(total) * np.abs(total) ** 0.7, state
+
+    (one,) = test(odd, TWO).faults
+    assert one.name == "another round"
+    assert "the local steps agree, given 'momentum in the local steps'" in one.description
