@@ -77,6 +77,10 @@ def conform(
     """Compare a function of one round with an algorithm and name each deviation.
 
     The function is round(w, state, clients, cohort, rng) -> (w, state); hyper-parameters after these five are varied.
+    A client has gradient(y), gradient(y, batch), record_gradients(y) and record_gradients(y, batch), one row for each
+    record, len(client) and records.x, records.y; batch has numbers of records. The function may also take layers
+    (slices of w) and round_number, from 0.
+
     Exit code 0 if it conforms, 1 if it differs, 3 if samples did not decide.
     """
     if schema:

@@ -44,8 +44,8 @@ effect."""
 @dataclass
 class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
-    max_epsilon: the largest epsilon that a given noise multiplier may claim. The
-    results are the matching reading, whether samples left it open, notes, the privacy of one round, and the number of
+    max_epsilon: the largest epsilon that a given noise multiplier may claim. The results are the matching reading,
+    whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
     reference: Reference

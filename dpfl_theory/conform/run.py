@@ -60,16 +60,17 @@ def conform(
     function: ``round(w, state, clients, cohort, rng) -> (w, state)``. w (d,) are the server's parameters. state is None
         in the first round, and then the state that the function returned. ``clients[i].gradient(w)`` (d,) is the
         gradient of client i. ``gradient(w, batch)`` is that of some of its records, and ``record_gradients(w)`` (m, d)
-        that of each. ``clients[i].records`` are its arrays x (m, d) and y (m,) of a least-squares problem. cohort (s,)
-        are the numbers of the clients that take part. rng is NumPy's Generator, which the noise comes from. Parameters
-        after these five are the algorithm's hyper-parameters by name (``eta``, ``C``, ``sigma``, ``r``, ``n``,
-        ...), which the test then varies.
+        that of each; ``len(clients[i])`` is their number m. ``clients[i].records`` are its arrays x (m, d) and y (m,)
+        of a least-squares problem. cohort (s,) are the numbers of the clients that take part. rng is NumPy's
+        Generator, which the noise comes from. Parameters after these five are the algorithm's hyper-parameters by name
+        (``eta``, ``C``, ``sigma``, ``r``, ``n``, ...), which the test then varies; ``layers`` (slices of w) and
+        ``round_number`` (from 0) may be among them.
     as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them); by default the nearest one, which
         a note names.
     sampler: ``sampler(n, rng)`` gives the members of a cohort, to be compared with ``sampling``.
-    clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed``,
-        ``with-replacement`` or ``full``; by default as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
-        ``replace`` where records are protected, else ``zero-out``.
+    clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed``, ``with-replacement`` or
+        ``full``; by default as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise
+        multiplier; by default ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
     together. max_epsilon: the largest epsilon that the noise multiplier may claim for one round, at delta 1e-5.
     limit: seconds after which the test is ended, if the function is a Python function and this is the main
@@ -123,8 +124,8 @@ def conform(
         test.max_epsilon = max_epsilon
     elif max_epsilon != MOST and reference.unit:
         test.notes.append(
-            f"no epsilon is claimed, so that max_epsilon = {max_epsilon:g} was not compared: give the noise multiplier, "
-            "noise_multiplier=1.1"
+            f"no epsilon is claimed, so that max_epsilon = {max_epsilon:g} was not compared: give the noise "
+            "multiplier, as in noise_multiplier=1.1"
         )
     with _ended_at(limit, function):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
