@@ -26,8 +26,11 @@ UNEXPLAINED = 99
 
 @dataclass(frozen=True)
 class Near:
-    """An algorithm, the names of the deviations with which it explains the paths (None where none do), the number of
-    its hyper-parameters that the function does not take, whether it adds noise as the function does."""
+    """An algorithm that was tried.
+
+    deviations: the names of those with which it explains the paths, None where none do; missing: the number of its
+    hyper-parameters that the function does not take; alike: whether it adds noise as the function does.
+    """
 
     name: str
     deviations: tuple[str, ...] | None
