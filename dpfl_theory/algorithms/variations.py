@@ -126,13 +126,13 @@ def _kept_momentum() -> Fault:
 
         return local_fault(
             "local momentum that is kept between rounds",
-            f"a client's momentum (b = {b:.4g}) goes on from its last round, in which the model was another one: make "
-            "the optimizer, or its buffers, anew in each round",
+            f"a client's momentum (b = {b:.4g}) goes on from its last round, in which the model was another one: start "
+            "with new buffers in each round",
             optimizer=optimizer,
             round=Extends(round),
         )
 
-    return with_number("a client's momentum goes on from its last round: make its buffers anew", MOMENTUM, of)
+    return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
 
 
 RATES = (0.99, 0.998, 0.995, 0.95, 0.9, 0.5)

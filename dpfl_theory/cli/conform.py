@@ -65,6 +65,9 @@ def conform(
         str, typer.Option(metavar="N", help="Runs of each of two data sets for the audit; 0 for none.")
     ] = "800",
     alpha: Annotated[str, typer.Option(metavar="A", help="Error probability of all tests on samples.")] = "1e-6",
+    max_epsilon: Annotated[
+        str, typer.Option(metavar="E", help="The largest epsilon of a round that its noise multiplier may claim.")
+    ] = "50",
     seed: Seed = "0",
     limit: Annotated[str, typer.Option(metavar="2m", help="Time limit.")] = LIMIT,
     format_: Format = "text",
@@ -74,6 +77,10 @@ def conform(
     """Compare a function of one round with an algorithm and name each deviation.
 
     The function is round(w, state, clients, cohort, rng) -> (w, state); hyper-parameters after these five are varied.
+    A client has gradient(y), gradient(y, batch), record_gradients(y) and record_gradients(y, batch), one row for each
+    record, len(client) and records.x, records.y; batch has numbers of records. The function may also take layers
+    (slices of w) and round_number, from 0.
+
     Exit code 0 if it conforms, 1 if it differs, 3 if samples did not decide.
     """
     if schema:
@@ -99,6 +106,7 @@ def conform(
     if cohort is not None:
         counts["cohort"] = _whole("cohort", cohort)
     keywords: dict[str, Any] = {**counts, "sampling": sampling, "relation": relation, **parameters}
+    keywords["max_epsilon"] = number_of("--max-epsilon", max_epsilon)
     keywords["variations"] = dict(_with(text) for text in (variations or "").split(",") if text)
     share, number = parse_alpha(alpha), parse_seed(seed)
     try:

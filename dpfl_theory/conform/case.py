@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -42,8 +43,9 @@ effect."""
 
 @dataclass
 class Case:
-    """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples. The
-    results are the matching reading, whether samples left it open, notes, the privacy of one round, and the number of
+    """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
+    max_epsilon: the largest epsilon that a given noise multiplier may claim. The results are the matching reading,
+    whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
     reference: Reference
@@ -60,6 +62,7 @@ class Case:
     failed: Finding | None = None
     ran: list[source_location.Line] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
+    max_epsilon: float = math.inf
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there."""

@@ -231,8 +231,8 @@ class _Search:
     """The search for sets of faults on paths, given a reading.
 
     A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
-    first round, or on later rounds. The smallest sets of these three kinds are found one after the other, so that a set
-    of three costs about as much as three sets of one.
+    first round, or on later rounds. The smallest sets of these three kinds are found one after the other. So a set of three
+    costs about as much as three sets of one.
     """
 
     def __init__(
@@ -294,8 +294,8 @@ class _Search:
         return self._local[size]
 
     def first_rounds(self, most: int) -> Iterator[list[tuple[Fault, ...]]]:
-        """The sets that explain the first round of all paths, those with the fewest local faults first, and of these
-        only those with the fewest others."""
+        """The sets that explain the first round of all paths, those with the fewest local faults first. Of these, the
+        sets with the fewest others."""
         for size in range(most + 1):
             for more in range(most - size + 1):
                 found = [

@@ -26,19 +26,22 @@ UNEXPLAINED = 99
 
 @dataclass(frozen=True)
 class Near:
-    """An algorithm, the names of the deviations with which it explains the paths (None where none do), the number of
-    its hyper-parameters that the function does not take, whether it adds noise as the function does."""
+    """An algorithm that was tried.
+
+    deviations: the names of those with which it explains the paths, None where none do; missing: the number of its
+    hyper-parameters that the function does not take; same_noise: whether it adds noise as the function does.
+    """
 
     name: str
     deviations: tuple[str, ...] | None
     missing: int
-    alike: bool
+    same_noise: bool
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """The order: nearest first."""
         count = UNEXPLAINED if self.deviations is None else len(self.deviations)
-        return (not self.alike, count, self.missing, self.name)
+        return (not self.same_noise, count, self.missing, self.name)
 
     def __str__(self) -> str:
         if self.deviations is None:
@@ -75,11 +78,11 @@ def nearest(
     ]
     tried.sort(key=lambda one: one[0].rank)
     found = [near for near, _, _ in tried]
-    if not tried or not most or any(near.deviations == () and near.alike for near in found):
+    if not tried or not most or any(near.deviations == () and near.same_noise for near in found):
         return found
-    alike = any(near.alike for near in found)
+    same_noise = any(near.same_noise for near in found)
     for k, (near, meant, seen) in enumerate(tried):
-        if near.alike == alike and most > 0 and (silent := find(meant, seen, SECONDS, most).silent):
+        if near.same_noise == same_noise and most > 0 and (silent := find(meant, seen, SECONDS, most).silent):
             found[k] = replace(near, deviations=tuple(fault.name for fault in silent[0].faults))
             most = len(silent[0].faults) - 1  # others are nearer only with fewer
     return sorted(found, key=lambda one: one.rank)

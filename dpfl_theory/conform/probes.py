@@ -267,7 +267,7 @@ def _is_reference(player: Player) -> bool:
 
 
 def _resumes(player: Player, rng: RecordingGenerator, starts: Sequence[Start]) -> bool:
-    """Whether a path may begin at a later round, as far as is known beforehand: a round keeps only plain values for the
+    """Whether a path may start at a later round, as far as is known beforehand: a round keeps only plain values for the
     next one, and makes no generators of its own."""
     watches = hasattr(getattr(player, "function", None), "findings")
     spawned = getattr(getattr(rng.bit_generator, "seed_seq", None), "n_children_spawned", 0)

@@ -20,7 +20,7 @@ from dpfl_theory.conform.comparisons.common import common, not_finite
 from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
 from dpfl_theory.conform.comparisons.sampled import by_samples
-from dpfl_theory.conform.comparisons.sensitivity import claim, private
+from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.nearest import assumed, nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
@@ -50,6 +50,7 @@ def conform(
     runs: int = sampled.RUNS,
     alpha: float = 1e-6,
     seed: int = 0,
+    max_epsilon: float = MOST,
     limit: float | None = None,
     variations: Mapping[str, Any] | None = None,
     **parameters: float,
@@ -59,18 +60,20 @@ def conform(
     function: ``round(w, state, clients, cohort, rng) -> (w, state)``. w (d,) are the server's parameters. state is None
         in the first round, and then the state that the function returned. ``clients[i].gradient(w)`` (d,) is the
         gradient of client i. ``gradient(w, batch)`` is that of some of its records, and ``record_gradients(w)`` (m, d)
-        that of each. ``clients[i].records`` are its arrays x (m, d) and y (m,) of a least-squares problem. cohort (s,)
-        are the numbers of the clients that take part. rng is NumPy's Generator, which the noise comes from. Parameters
-        after these five are the algorithm's hyper-parameters by name (``eta``, ``C``, ``sigma``, ``r``, ``n``,
-        ...), which the test then varies.
+        that of each; ``len(clients[i])`` is their number m. ``clients[i].records`` are its arrays x (m, d) and y (m,)
+        of a least-squares problem. cohort (s,) are the numbers of the clients that take part. rng is NumPy's
+        Generator, which the noise comes from. Parameters after these five are the algorithm's hyper-parameters by name
+        (``eta``, ``C``, ``sigma``, ``r``, ``n``, ...), which the test then varies; ``layers`` (slices of w) and
+        ``round_number`` (from 0) may be among them.
     as_: the algorithm's name (``dpfl-theory conform --algorithms`` lists them); by default the nearest one, which
         a note names.
     sampler: ``sampler(n, rng)`` gives the members of a cohort, to be compared with ``sampling``.
-    clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed`` or ``full``; by default
-        as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise multiplier; by default
-        ``replace`` where records are protected, else ``zero-out``.
+    clients, cohort: n and the expected size r of a cohort.  sampling: ``poisson``, ``fixed``, ``with-replacement`` or
+        ``full``; by default as printed.  relation: ``zero-out`` or ``replace``, the relation of the noise
+        multiplier; by default ``replace`` where records are protected, else ``zero-out``.
     runs: number of runs with live noise, for tests on samples;  alpha: the error probability of all these tests
-    together. limit: seconds after which the test is ended, if the function is a Python function and this is the main
+    together. max_epsilon: the largest epsilon that the noise multiplier may claim for one round, at delta 1e-5.
+    limit: seconds after which the test is ended, if the function is a Python function and this is the main
     thread; by default there is no limit. variations: what the function has besides the algorithm and means, such as
     ``{"weights": "records", "momentum": 0.9}`` (`dpfl_theory.algorithms.variations`). ``parameters``: values that the
     function has built in.
@@ -99,6 +102,8 @@ def conform(
     """
     if limit is not None and not 0.0 < limit < float("inf"):
         raise InputError(f"`limit` is {limit!r}: give a positive number of seconds, or leave it out")
+    if not max_epsilon > 0.0:
+        raise InputError(f"`max_epsilon` is {max_epsilon!r}: give a positive number")
     started = time.perf_counter()
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
@@ -115,6 +120,13 @@ def conform(
     asked = set(subject.taken.values())
     values = settings(reference, parameters, asked, **where)
     test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
+    if {"sigma", *(x for p in reference.parameters if p.symbol == "noise_multiplier" for x in p.names)} & {*parameters}:
+        test.max_epsilon = max_epsilon
+    elif max_epsilon != MOST and reference.unit:
+        test.notes.append(
+            f"no epsilon is claimed, so that max_epsilon = {max_epsilon:g} was not compared: give the noise "
+            "multiplier, as in noise_multiplier=1.1"
+        )
     with _ended_at(limit, function):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # the function's own; their consequence is reported
@@ -185,7 +197,7 @@ def _others(
     """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
     own = {**where, "relation": None}
     found = nearest(function, parameters, most=0, leave_out=as_, **own)
-    return [f"it does what {one.name} does" for one in found if one.deviations is not None and one.alike]
+    return [f"it does what {one.name} does" for one in found if one.deviations is not None and one.same_noise]
 
 
 def _findings(case: Case) -> list[Finding]:

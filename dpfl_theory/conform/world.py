@@ -108,7 +108,7 @@ class World:
 
     @cached_property
     def _frozen(self) -> list[Records]:
-        """Views of copies of the records that nobody can write to."""
+        """Views of copies of the records. Neither can be written to."""
         copies = [Records(own.x.copy(), own.y.copy()) for own in self.records]
         for array in itertools.chain.from_iterable(copies):
             array.flags.writeable = False

@@ -281,7 +281,7 @@ def _drawn(sampler: Callable[..., Any], n: int, seed: int) -> np.ndarray:
 
 
 def _seed_secretly() -> None:
-    """Give the generators of libraries seeds that nobody knows."""
+    """Give the generators of libraries secret seeds."""
     random.seed()
     np.random.seed()  # noqa: NPY002
     if (torch := sys.modules.get("torch")) is not None:

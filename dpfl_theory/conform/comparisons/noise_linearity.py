@@ -4,6 +4,7 @@ transformed. It must not be the same in every run, and not be left out where cli
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -18,12 +19,15 @@ from dpfl_theory.problems.base import Array
 __all__ = [
     "ADAPTS",
     "CHANGES",
+    "CONSTANT",
     "DEPENDS",
     "FIXED",
     "NOBODY",
     "NOT_GAUSSIAN",
     "SCALED",
+    "TRANSFORMED",
     "bent",
+    "is_linear",
     "missing_noise",
     "the_same",
 ]
@@ -34,9 +38,13 @@ NOBODY = "no noise without clients"
 DEPENDS = "noise that depends on the data"
 CHANGES = "noise that changes with the rounds"
 SCALED = "noise scaled by data"
+TRANSFORMED = "noise that is transformed together with data"
+CONSTANT = "a constant vector, or noise from a fixed seed"
 ADAPTS = "a clip level that learns from data, with noise"
 SIZES = (0.5, 3.0, 6.0)
 """The numbers of standard deviations by which a number of the noise is moved."""
+TIMES = 3.0
+"""The factor by which residuals are multiplied, to see whether the effect of noise follows the data."""
 NUMBERS = 12
 """How many numbers of the noise are moved, one after the other."""
 BENT = 1e-2
@@ -50,16 +58,20 @@ def _responses(player: Player, path: Path, size: float) -> list[Array]:
 
 
 def noise_is_kept(case: Case) -> bool:
-    """Whether some number of the first round's noise does not move that round's w but moves a later one. Such noise
-    goes into the state that is kept between rounds, such as a threshold."""
-    for spread in case.plan.spreads:
-        path = spread.path
+    """Whether some number of the first round's noise does not move that round's w but moves a later one, by an amount
+    that depends on the data. Such noise goes into something kept between rounds that acts on the data, such as a
+    threshold; noise that is drawn beforehand moves w by the same amount whatever the data are."""
+    for path in (spread.path for spread in case.plan.spreads):
         if len(path.who) < 2:
             continue
         first = probe_without_noise(case.subject, path.world, path.v, path.who[:1]).numbers
-        for response in responses(case.subject, path, LONG_STEP, maximum=first):
-            if not np.any(response[0]) and np.any(response[1:]):
-                return True
+        other = replace(path, world=path.world.stretched(TIMES))
+        pairs = zip(*(responses(case.subject, one, LONG_STEP, maximum=first) for one in (path, other)))
+        for here, there in pairs:
+            if not np.any(here[0]) and np.any(here[1:]):
+                largest = max(float(np.max(np.abs(x))) for x in (here, there))
+                if float(np.max(np.abs(here - there))) > BENT * largest:
+                    return True
     return False
 
 
@@ -84,16 +96,44 @@ def bent(case: Case) -> Finding | None:
         else:
             return None
         if (j := _apart(found, expected)) is not None:
-            said = (
-                "the added noise is not the drawn normal numbers times a matrix: they are clipped, rounded or "
-                "transformed, which the accounting of the Gaussian mechanism does not cover"
-            )
             moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
             seen = "a normal number of {:g} moves w by {:.4g}, and {:.4g} would be proportional to small ones".format(
                 size, *moved
             )
-            return Finding(NOT_GAUSSIAN, said, seen, case.lines("noise"), private=True)
+            name, said = _cause(case, path, size, found, small)
+            return Finding(name, said, seen, case.lines("noise"), private=name == NOT_GAUSSIAN)
     return None
+
+
+def _cause(case: Case, path: Path, size: float, found: Sequence[Array], small: Sequence[Array]) -> tuple[str, str]:
+    """The name of noise whose effect is not proportional, and what it says. Where the clients have nothing to send or
+    send something else, numbers that are transformed by themselves have the same effect; numbers that a bound or a
+    normalisation transforms together with the data have not."""
+    others = [case.plan.silent_round, replace(path, world=path.world.stretched(TIMES))]
+    apart = False
+    for other in others:
+        try:
+            theirs = _responses(case.subject, other, size)
+        except UserFunctionError:
+            continue
+        apart = apart or len(theirs) != len(found) or _apart(found, theirs) is not None
+    if not apart:
+        return NOT_GAUSSIAN, (
+            "the added noise is not the drawn normal numbers times a matrix: they are clipped, rounded or "
+            "transformed, which the accounting of the Gaussian mechanism does not cover"
+        )
+    return TRANSFORMED, (
+        "a normal number's effect on w is not proportional to it, and depends on the data. One of: the noise is "
+        "added before a bound, a normalisation or local steps that bend it; the numbers are transformed by something "
+        "made of the data; the server transforms the noisy average. The accounting of the Gaussian mechanism holds "
+        "only where all that follows the noise uses nothing but the noisy vector"
+    )
+
+
+def is_linear(case: Case, path: Path) -> bool:
+    """Whether large and small numbers of the function's noise have proportional effects in a first round."""
+    small = _responses(case.subject, path, case.plan.step)
+    return all(_apart(_responses(case.subject, path, size), small) is None for size in SIZES)
 
 
 def _apart(found: Sequence[Array], expected: Sequence[Array]) -> int | None:

@@ -3,26 +3,59 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.evidence import deviation, difference, of_role
-from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, CHANGES, FIXED, SCALED
+from dpfl_theory.conform.comparisons.noise_linearity import (
+    ADAPTS,
+    CHANGES,
+    CONSTANT,
+    FIXED,
+    SCALED,
+    TIMES,
+    TRANSFORMED,
+    is_linear,
+)
 from dpfl_theory.conform.fault_search import Candidate, ObservedDifference
-from dpfl_theory.conform.probes import Path, Spread, agree, probe_without_noise
+from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, agree, probe_without_noise, responses
 from dpfl_theory.conform.references import Player
-from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.result import Finding, joined
 from dpfl_theory.conform.settings import cohorts, world
+from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.problems.base import Array
 
 __all__ = ["ANOTHER", "adapts", "first_rounds", "fixed_noise", "other_noise", "ratios"]
 
-TIMES = 3.0
-"""The factor by which residuals are multiplied, to see whether the noise follows them."""
+PROPORTIONAL = 1e-3
+"""The relative difference of two covariances from which they are not multiples of each other."""
+WHOLE = 1e-3
+"""The distance of an exponent from a multiple of 1/2 that rounding explains."""
 ANOTHER = "another noise"
+AFTER = "noise after the local steps"
+
+
+def _constant(case: Case, one: ObservedDifference, vector: Array) -> tuple[str, str]:
+    """The name of a vector that depends neither on the rng nor on the data. Noise becomes longer with the noise
+    multiplier; a constant does not."""
+    path = one.probe
+    assert isinstance(path, Path)
+    longer = {symbol: 2.0 * path.v[symbol] for symbol in ("sigma", "noise_multiplier") if path.v.get(symbol)}
+    other = replace(path, v={**path.v, **longer})
+    found = other.outcome(case.subject, one.choices)[0] - other.outcome(case.reference.round, one.choices)[0]
+    seed = (
+        "a generator that the round makes with its own seed, and whoever knows the seed can remove it; draw the noise "
+        "from the rng that the round is given"
+    )
+    if np.allclose(found, 2.0 * vector, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(vector)))):
+        return FIXED, f"a vector is added that follows the noise multiplier but not the rng: it is noise of {seed}"
+    return CONSTANT, (
+        f"a vector is added that depends neither on the rng, nor on the data, nor on the noise multiplier. One of: a "
+        f"constant; noise of {seed}"
+    )
 
 
 def other_noise(
@@ -39,8 +72,82 @@ def other_noise(
     message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     given = ", given the findings named above" if named else ""
     said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
+    follows = _follows(case)
+    if (after := _after_steps(case, player, follows)) is not None:
+        return [replace(after, evidence=_counted(case, spreads, player))]
+    said += f"; {follows}" if follows else ""
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+
+
+def _follows(case: Case) -> str:
+    """How the noise of a first round follows the arguments that the function takes: each is doubled by itself, where
+    gradients are constant."""
+    path, sizes = case.plan.flat, dict[str, float | None]()
+    base = _size(case.subject, path)
+    for symbol in dict.fromkeys(case.subject.taken.values()):
+        value = path.v.get(symbol)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not value or symbol in ("n", "number"):
+            continue
+        if symbol in ("s", "p"):
+            continue  # other batches, or another coin
+        other = replace(path, v={**path.v, symbol: 2 * value})
+        try:
+            sizes[symbol] = math.log2(_size(case.subject, other) / base)
+        except (UserFunctionError, ValueError, ZeroDivisionError):
+            sizes[symbol] = None
+    return _powers(sizes)
+
+
+def _size(player: Player, path: Path) -> float:
+    """The standard deviation of a coordinate after a first round."""
+    probe = Spread(path.first, LONG_STEP, both=True)
+    return deviation(probe, probe.outcome(player))
+
+
+def _powers(exponents: Mapping[str, float | None]) -> str:
+    """The exponents in words.
+
+    >>> _powers({"C": 1.0, "K": 0.5, "eta_l": 0.0, "r": 0.31})
+    'it is proportional to C and sqrt(K), and not to a power of r; it does not depend on eta_l'
+    """
+    words = {1.0: "{}", 0.5: "sqrt({})", -1.0: "1/{}", -0.5: "1/sqrt({})", 2.0: "{}^2"}
+    whole = {name: None if x is None else round(2.0 * x) / 2.0 for name, x in exponents.items()}
+    exact = {name for name, x in exponents.items() if x is not None and abs(x - (whole[name] or 0.0)) <= WHOLE}
+    along = [words.get(x, f"{{}}^{x:g}").format(name) for name, x in whole.items() if name in exact and x]
+    none = [name for name, x in whole.items() if name in exact and x == 0.0]
+    bent = [name for name, x in exponents.items() if x is not None and name not in exact]
+    first = [f"proportional to {joined(along)}"] if along else []
+    first += [f"not to a power of {joined(bent)}"] if bent else []
+    parts = [f"it is {', and '.join(first)}"] if first else []
+    parts += [f"it does not depend on {joined(none)}"] if none else []
+    return "; ".join(parts)
+
+
+def _after_steps(case: Case, player: Player, follows: str) -> Finding | None:
+    """Noise that each client adds once, after its last gradient, where the algorithm adds it in every local step. Shown
+    by the count of numbers, and by effects that no later gradient changes: they are the same for other data and where
+    gradients are constant."""
+    v = case.plan.values[0]
+    if case.reference.unit != "record" or int(v["local_steps"]) < 2 or float(v.get("s", 1.0)) < 1.0:
+        return None
+    path, flat = case.plan.spreads[0].path.first, case.plan.flat
+    needed = [probe_without_noise(one, path.world, v, path.who).numbers for one in (case.subject, player)]
+    members = len(path.who[0])
+    if needed[0] != members * path.world.d or needed[1] <= needed[0]:
+        return None
+    same = replace(flat, who=path.who)
+    here, there = (list(responses(case.subject, one, LONG_STEP, both=True)) for one in (path, same))
+    largest = max(float(np.max(np.abs(x))) for x in (*here, *there))
+    if any(float(np.max(np.abs(x - y))) > 1e-6 * largest for x, y in zip(here, there)):
+        return None
+    steps = f"{v['local_steps']:.0f} local steps"
+    said = (
+        f"each client adds its noise once, after its last gradient, and the algorithm adds noise in each of {steps}. "
+        f"The standard deviation of the noise in w: {follows or 'it follows no argument of the function'}. A record "
+        "moves the end of the steps in proportion to the local step size and the number of local steps"
+    )
+    return Finding(AFTER, said, "", case.lines("noise"))
 
 
 def ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]:
@@ -81,12 +188,26 @@ def _scaled(case: Case, player: Player) -> Finding | None:
         first, second = (deviation(probe, x) for probe, x in zip(probes, found))
         if min(first, second) <= 0.0:
             continue
-        said = (
-            "the noise depends on the data: its standard deviation differs where the clients' gradients are larger, so "
-            "that it reveals information about them; calibrate it to the threshold"
-        )
+        alike = agree(replace(probes[0], step=LONG_STEP), found[1] * (first / second) ** 2, found[0])
+        if alike and all(is_linear(case, probe.path) for probe in probes):
+            title, said = (
+                SCALED,
+                (
+                    "the noise depends on the data: its standard deviation differs where the clients' gradients are "
+                    "larger, so that it reveals information about them; calibrate it to the threshold"
+                ),
+            )
+        else:
+            title, said = (
+                TRANSFORMED,
+                (
+                    "the noise in w depends on the data, and not by one factor. One of: it is added before a bound, a "
+                    "normalisation or local steps that change it; its standard deviation is made of the data, which "
+                    "reveals information about them; the server transforms the noisy average"
+                ),
+            )
         seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
-        return Finding(SCALED, said, seen, case.lines("noise"), private=True)
+        return Finding(title, said, seen, case.lines("noise"), private=title == SCALED)
     return None
 
 
@@ -135,11 +256,10 @@ def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | No
             left.append(one.value[0] - one.probe.outcome(player_of(case.reference, case.reference.readings[0]))[0])
     sizes = float(np.max(np.abs(left[0])))
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
+        name, said = _constant(case, paths[0], left[0])
         return Finding(
-            FIXED,
-            "a vector is added that depends neither on the rng nor on the data: this is a constant, or noise of a "
-            "generator that the round makes with its own seed, and whoever knows the seed can remove it; draw the "
-            "noise from the rng that the round is given",
+            name,
+            said,
             f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} remains in {len(left)} worlds",
             case.lines("noise"),
             private=True,

@@ -25,6 +25,7 @@ from dpfl_theory.problems.base import Array
 
 __all__ = ["by_samples", "disagreement", "expected", "gaussian", "sample", "standard"]
 
+MIXED = "randomness that is not Gaussian"
 RUNS = 800
 """Default number of runs of the function on each of two neighbouring data sets."""
 
@@ -140,8 +141,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         return None
 
     if case.reference.unit and not gaussian(np.concatenate([standard(w) for w in samples])):
-        said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
-        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
+        return [_not_gaussian(case, runs)]
     first = ""
     for reading in case.reference.readings:
         wrong = fits(player_of(case.reference, reading))
@@ -160,6 +160,25 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         return [_listed(case, list(fitting.values()), first)]
     said = "samples of w do not agree with the algorithm, and no named deviation explains them"
     return [Finding(UNKNOWN, said, first, case.lines("noise"))]
+
+
+def _not_gaussian(case: Case, runs: int) -> Finding:
+    """The finding on samples that are not Gaussian. Where clients have nothing to send, a choice of clients or records
+    does not matter, and only noise is left."""
+    where = case.lines("noise")
+    try:
+        alone = sample(case.subject, case.plan.silent_round, runs, case.seed)
+    except UserFunctionError:
+        alone = np.zeros((runs, case.plan.silent_round.world.d))
+    if not gaussian(alone):
+        said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
+        return Finding(NOT_GAUSSIAN, said, lines=where, private=True)
+    said = (
+        "w is not Gaussian over runs, though what is left where clients have nothing to send may be. One of: a random "
+        "choice of clients or records that the round makes itself; noise that is not Gaussian, or is bounded, where "
+        "clients send something"
+    )
+    return Finding(MIXED, said, lines=where)
 
 
 def _listed(case: Case, faults: Sequence[Fault], seen: str) -> Finding:

@@ -19,6 +19,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import (
     NOBODY,
     NOT_GAUSSIAN,
     SCALED,
+    TRANSFORMED,
     bent,
 )
 from dpfl_theory.conform.probes import Path
@@ -26,18 +27,18 @@ from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
-__all__ = ["CLAIM", "claim", "private"]
+__all__ = ["CLAIM", "MOST", "claim", "private"]
 
-SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED)
+SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED, TRANSFORMED)
 """Findings that invalidate the epsilon that the covariance of one round would give."""
 DELTA = 1e-5
-TRANSFORMED = "w is no linear function of it, as with Adam on the server"
+BENT = "w is no linear function of it, as with Adam on the server"
 """The reason why distances of w do not measure privacy: a noisy average may be transformed in any way, at no cost."""
 MOST = 50.0
-"""The largest claimed epsilon of a round that is not reported."""
+"""The default limit of a claimed epsilon, and the number from which there is no protection in practice."""
 FAR = 1e6
 """The mu from which its epsilon is mu^2/2 to all digits that are printed."""
-CLAIM = "a claimed epsilon above 50"
+CLAIM = "a claimed epsilon above {:g}"
 FEWEST = 200
 """Number of runs on each data set that an audit needs."""
 
@@ -49,14 +50,26 @@ def claim(case: Case) -> list[Finding]:
         z = float(v.get("noise_multiplier") or 0.0)
         if z > 0.0 and (epsilon := _claimed(v, z, case.reference.unit)) > largest:
             largest, at = epsilon, v
-    if at is None or largest <= MOST:
+    if at is None or largest <= case.max_epsilon:
         return []
+    unit, most = case.reference.unit, case.max_epsilon
     said = (
         f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
-        f"one round and a {case.reference.unit} that takes part: an epsilon above {MOST:g} is no protection in "
-        "practice; more noise is needed"
+        f"one round and a {unit} that takes part, and the limit is {most:g}"
+        f"{' (above 50 there is no protection in practice)' if most >= MOST else ''}: the multiplier must be at least "
+        f"{_needed(at, unit, most):.4g}"
     )
-    return [Finding(CLAIM, said, lines=case.lines("noise"), about="claim")]
+    return [Finding(CLAIM.format(most), said, lines=case.lines("noise"), about="claim")]
+
+
+def _needed(v: Values, unit: str, most: float) -> float:
+    """The smallest noise multiplier whose claimed epsilon is at most this, rounded up to four digits."""
+    low, high = 1e-6, 1e6
+    while high > low * (1.0 + 1e-6):
+        z = math.sqrt(low * high)
+        low, high = (low, z) if _claimed(v, z, unit) <= most else (z, high)
+    digits = 3 - math.floor(math.log10(high))
+    return math.ceil(high * 10.0**digits) / 10.0**digits
 
 
 def _claimed(v: Values, z: float, unit: str) -> float:
@@ -97,7 +110,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     unit = case.reference.unit
     spoiled = next((fault.name for fault in previous if fault.name in SPOILED), "")
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
-        spoiled = TRANSFORMED
+        spoiled = BENT
     mu = math.inf if spoiled else loud.mu
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
     there = (
@@ -122,7 +135,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         ),
     }
     found = []
-    if far.refutes and spoiled != TRANSFORMED:
+    if far.refutes and spoiled != BENT:
         said = (
             f"one {unit} moves w by {far.distance:.4g}, and the declared sensitivity is {far.allowed:.4g}: no "
             "accounting that depends on it holds"
