@@ -231,8 +231,8 @@ class _Search:
     """The search for sets of faults on paths, given a reading.
 
     A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
-    first round, or on later rounds. The smallest sets of these three kinds are found one after the other. So a set of three
-    costs about as much as three sets of one.
+    first round, or on later rounds. The smallest sets of these three kinds are found one after the other. So a set of
+    three costs about as much as three sets of one.
     """
 
     def __init__(
