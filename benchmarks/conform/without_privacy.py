@@ -1,0 +1,69 @@
+"""Correct rounds of algorithms without privacy, and faults to plant in them: the round, the text that is replaced, the
+new text, the expected name, and the same two texts for a second place."""
+
+from __future__ import annotations
+
+__all__ = ["CORRECT", "FAULTS"]
+
+CORRECT = {
+    "fedavg_weighted": "fedavg-mcmahan",
+    "fedavg_2017": "fedavg-mcmahan",
+}
+"""The algorithm of each round."""
+
+MEAN = "sum(size * y for size, y in zip(sizes, ends)) / sum(sizes)"
+SIZES = "sizes = [len(clients[i]) for i in cohort]"
+FEDAVG: tuple[tuple[str, ...], ...] = (
+    ("fedavg_weighted", SIZES, "sizes = [1 for _ in cohort]", "all clients weigh the same"),
+    ("fedavg_2017", "sizes.append(len(clients[i]))", "sizes.append(1)", "all clients weigh the same"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        "w + sum(size * (y - w) for size, y in zip(sizes, ends)) / sum(map(len, clients))",
+        "weights over all clients in place of the cohort",
+    ),
+    (
+        "fedavg_2017",
+        "weighted_mean(models, sizes)",
+        "weighted_mean(models, sizes, sum(map(len, clients)))",
+        "weights over all clients in place of the cohort",
+        "def weighted_mean(models: Any, sizes: Any) -> Any:\n    total = float(sum(sizes))",
+        "def weighted_mean(models: Any, sizes: Any, total: Any) -> Any:",
+    ),
+    ("fedavg_weighted", SIZES, "sizes = [len(clients[i]) ** 2 for i in cohort]", "weighted twice"),
+    ("fedavg_2017", "size / total * model[name]", "(size / total) ** 2 * model[name]", "weighted twice"),
+    ("fedavg_weighted", MEAN, MEAN + " / len(cohort)", "a weighted mean divided by the number of clients"),
+    ("fedavg_weighted", MEAN, MEAN.replace("sum(sizes)", "len(cohort)"), "weights that do not add up to 1"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        "w + sum(y - w for y in ends) / len(clients)",
+        "equal weights over all clients in place of the cohort",
+    ),
+    (
+        "fedavg_2017",
+        "        models.append(model)\n        sizes.append(len(clients[i]))",
+        "        models, sizes = [model], [1.0]",
+        "the last client's end is the result",
+    ),
+    ("fedavg_weighted", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
+    ("fedavg_2017", "range(local_epochs)", "range(local_epochs + 1)", "one epoch too many"),
+    ("fedavg_weighted", "range(epochs)", "range(1)", "a single epoch"),
+    (
+        "fedavg_weighted",
+        "order[first : first + batch_size])",
+        "order[first : first + batch_size])\n            break",
+        "epochs count steps",
+    ),
+    (
+        "fedavg_weighted",
+        "range(0, len(client), batch_size)",
+        "range(0, len(client) - batch_size + 1, batch_size)",
+        "the last batch is left out",
+    ),
+    ("fedavg_weighted", "w + server_lr * (mean - w)", "mean", "no global step size"),
+    ("fedavg_weighted", "gradient(y, order", "gradient(w, order", "local gradients at the server's parameters"),
+)
+
+FAULTS = (*FEDAVG,)
+"""All of them."""
