@@ -8,6 +8,8 @@ __all__ = ["CORRECT", "FAULTS"]
 CORRECT = {
     "fedavg_weighted": "fedavg-mcmahan",
     "fedavg_2017": "fedavg-mcmahan",
+    "fedprox": "fedprox",
+    "fedprox_loss": "fedprox",
 }
 """The algorithm of each round."""
 
@@ -65,5 +67,40 @@ FEDAVG: tuple[tuple[str, ...], ...] = (
     ("fedavg_weighted", "gradient(y, order", "gradient(w, order", "local gradients at the server's parameters"),
 )
 
-FAULTS = (*FEDAVG,)
+PULL = "mu * (y - w)"
+STEP = "y = y - lr * (clients[i].gradient(y) + mu * (y - w))"
+PLAIN = "y = y - lr * clients[i].gradient(y)"
+FEDPROX: tuple[tuple[str, ...], ...] = (
+    ("fedprox", PULL, "mu * (y - y)", "no proximal term"),
+    ("fedprox", PULL, "mu / 2 * (y - w)", "half the proximal term"),
+    ("fedprox", PULL, "2 * mu * (y - w)", "twice the proximal term"),
+    ("fedprox", PULL, "mu * (w - y)", "the proximal term has the wrong sign"),
+    (
+        "fedprox",
+        PULL,
+        "mu / 2 * (y - w) / max(np.linalg.norm(y - w), 1e-300)",
+        "the proximal term is not squared",
+    ),
+    ("fedprox", PULL, "mu * y", "weight decay in place of the proximal term"),
+    ("fedprox", PULL, "-mu * w", "half of the proximal term is overwritten"),
+    (
+        "fedprox",
+        STEP,
+        PLAIN,
+        "the proximal term once, after the local steps",
+        "ends.append(y)",
+        "ends.append(y - lr * mu * (y - w))",
+    ),
+    (
+        "fedprox",
+        STEP,
+        PLAIN + "\n            y = y - lr * mu * (y - w)",
+        "the proximal step after the gradient step",
+    ),
+    ("fedprox", "np.mean(ends, axis=0)", "np.sum(ends, axis=0)", "no division"),
+    ("fedprox", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
+    ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX)
 """All of them."""

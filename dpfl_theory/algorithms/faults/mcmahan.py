@@ -11,7 +11,7 @@ from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS
 from dpfl_theory.algorithms.faults.carried import CARRIED
 from dpfl_theory.core.algorithm import Extends, Fault
 
-__all__ = ["COHORT", "FAULTS", "TRAINING", "UNWEIGHTED", "WEIGHTED", "without"]
+__all__ = ["COHORT", "EQUAL", "FAULTS", "TRAINING", "UNWEIGHTED", "WEIGHTED", "without"]
 
 
 def without(faults: Sequence[Fault], *names: str) -> tuple[Fault, ...]:
@@ -105,6 +105,20 @@ WEIGHTED = (
     ),
 )
 """Mistakes in weights by records."""
+EQUAL = (
+    *both(
+        "equal weights over all clients in place of the cohort",
+        "the sum over the cohort is divided by the number n of all clients: divide it by the number of clients in it",
+        seen="WAFFLE, issue 6",
+        divisor=lambda a, o, members: o.n,
+    ),
+    *both(
+        "no division",
+        "the clients' messages are summed: divide the sum by the number of clients in the cohort",
+        divisor=lambda a, o, members: 1,
+    ),
+)
+"""Mistakes in equal weights."""
 
 LAST = average_fault(
     "the last client's end is the result",
