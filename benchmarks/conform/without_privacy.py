@@ -10,6 +10,8 @@ CORRECT = {
     "fedavg_2017": "fedavg-mcmahan",
     "fedprox": "fedprox",
     "fedprox_loss": "fedprox",
+    "fednova": "fednova",
+    "fednova_plain": "fednova",
 }
 """The algorithm of each round."""
 
@@ -102,5 +104,21 @@ FEDPROX: tuple[tuple[str, ...], ...] = (
     ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
 )
 
-FAULTS = (*FEDAVG, *FEDPROX)
+FEDNOVA: tuple[tuple[str, ...], ...] = (
+    ("fednova", "np.dot(p, norms)", "np.mean(norms)", "tau_eff without weights"),
+    ("fednova", "np.dot(p, norms)", "np.sum(norms)", "tau_eff is a sum"),
+    ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
+    ("fednova", "(lr * norm)", "lr", "no normalisation", "w - tau_eff * lr", "w - lr"),
+    ("fednova", "(lr * norm)", "lr", "tau_eff without normalisation"),
+    ("fednova", "(lr * norm)", "(lr * norm**2)", "normalised twice"),
+    ("fednova", "norm += counter", "norm += 1.0", "normalised by steps, despite momentum"),
+    ("fednova", "(lr * norm)", "(lr * tau)", "normalised by steps, despite momentum"),
+    ("fednova", "(lr * norm)", "(lr * epochs)", "normalised by epochs"),
+    ("fednova", "sizes.append(len(client))", "sizes.append(1.0)", "all clients weigh the same"),
+    ("fednova", "sizes.append(len(client))", "sizes.append(tau)", "weights by numbers of steps"),
+    ("fednova_plain", "tau * sizes[i] / total", "tau / len(cohort)", "tau_eff without weights"),
+    ("fednova_plain", "y - w) / tau", "y - w)", "tau_eff without normalisation"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA)
 """All of them."""
