@@ -1,7 +1,9 @@
 """Correct rounds of algorithms without privacy, and faults to plant in them: the round, the text that is replaced, the
-new text, the expected name, and the same two texts for a second place."""
+new text, the expected name, the same two texts for a second place, and other names that are also correct."""
 
 from __future__ import annotations
+
+from typing import Any
 
 __all__ = ["CORRECT", "FAULTS"]
 
@@ -12,12 +14,19 @@ CORRECT = {
     "fedprox_loss": "fedprox",
     "fednova": "fednova",
     "fednova_plain": "fednova",
+    "fedavgm": "fedavgm",
+    "fedavgm_nesterov": "fedavgm",
+    "fedadam": "fedadam",
+    "fedyogi": "fedyogi",
+    "fedadagrad": "fedadagrad",
 }
 """The algorithm of each round."""
 
+NOT_FINITE = ("numbers that are not finite",)
+NOT_KEPT = "the server's momentum is not kept"
 MEAN = "sum(size * y for size, y in zip(sizes, ends)) / sum(sizes)"
 SIZES = "sizes = [len(clients[i]) for i in cohort]"
-FEDAVG: tuple[tuple[str, ...], ...] = (
+FEDAVG: tuple[tuple[Any, ...], ...] = (
     ("fedavg_weighted", SIZES, "sizes = [1 for _ in cohort]", "all clients weigh the same"),
     ("fedavg_2017", "sizes.append(len(clients[i]))", "sizes.append(1)", "all clients weigh the same"),
     (
@@ -72,7 +81,7 @@ FEDAVG: tuple[tuple[str, ...], ...] = (
 PULL = "mu * (y - w)"
 STEP = "y = y - lr * (clients[i].gradient(y) + mu * (y - w))"
 PLAIN = "y = y - lr * clients[i].gradient(y)"
-FEDPROX: tuple[tuple[str, ...], ...] = (
+FEDPROX: tuple[tuple[Any, ...], ...] = (
     ("fedprox", PULL, "mu * (y - y)", "no proximal term"),
     ("fedprox", PULL, "mu / 2 * (y - w)", "half the proximal term"),
     ("fedprox", PULL, "2 * mu * (y - w)", "twice the proximal term"),
@@ -104,7 +113,7 @@ FEDPROX: tuple[tuple[str, ...], ...] = (
     ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
 )
 
-FEDNOVA: tuple[tuple[str, ...], ...] = (
+FEDNOVA: tuple[tuple[Any, ...], ...] = (
     ("fednova", "np.dot(p, norms)", "np.mean(norms)", "tau_eff without weights"),
     ("fednova", "np.dot(p, norms)", "np.sum(norms)", "tau_eff is a sum"),
     ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
@@ -120,5 +129,68 @@ FEDNOVA: tuple[tuple[str, ...], ...] = (
     ("fednova_plain", "y - w) / tau", "y - w)", "tau_eff without normalisation"),
 )
 
-FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA)
+VELOCITY = "velocity = momentum * velocity + delta"
+FEDAVGM: tuple[tuple[Any, ...], ...] = (
+    ("fedavgm", "+ delta", "+ (1 - momentum) * delta", "server momentum as a moving average"),
+    ("fedavgm", "return w + server_lr * velocity, velocity", "return w + server_lr * velocity, None", NOT_KEPT),
+    (
+        "fedavgm",
+        "server_lr * velocity,",
+        "server_lr * (delta + velocity),",
+        "the server's momentum is added to a step already taken",
+    ),
+    (
+        "fedavgm",
+        VELOCITY,
+        "w = w + server_lr * momentum * velocity\n    velocity = momentum * velocity + delta",
+        "the server's momentum without the last average",
+        "return w + server_lr * velocity, velocity",
+        "return w, velocity",
+    ),
+    ("fedavgm", VELOCITY, "velocity = delta - momentum * velocity", "the server's momentum has the wrong sign"),
+    ("fedavgm", "+ delta", "+ server_lr * delta", "the global step size twice"),
+    ("fedavgm", "float(len(clients[i]))", "1.0", "all clients weigh the same"),
+    ("fedavgm_nesterov", "weights /= weights.sum()", "weights /= len(cohort)", "weights that do not add up to 1"),
+)
+ROOT, FIRST, START = "(np.sqrt(v) + tau)", "m = beta_1 * m + (1 - beta_1) * delta", "np.full_like(w, tau**2)"
+CORRECTED = "(m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + tau)"
+SECOND = "v = beta_2 * v + (1 - beta_2) * delta**2"
+FEDOPT: tuple[tuple[Any, ...], ...] = (
+    ("fedadam", "m / " + ROOT, CORRECTED, "bias correction"),
+    ("fedadam", "m / " + ROOT, CORRECTED, "bias correction, v from 0", START, "np.zeros_like(w)"),
+    ("fedadam", ROOT, "np.sqrt(v + tau)", "tau within the root"),
+    ("fedadam", ROOT, "np.sqrt(v + tau**2)", "tau within the root"),
+    ("fedadam", ROOT, "(v + tau)", "no root of the second moment"),
+    ("fedadam", "m / " + ROOT, "delta / " + ROOT, "the average in place of the momentum"),
+    ("fedadam", FIRST, "m = beta_1 * m + delta", "the momentum is a sum"),
+    ("fedadam", FIRST, f"{FIRST} if t > 1 else delta", "the first round's momentum is the average"),
+    ("fedadam", FIRST, "m = (1 - beta_1) * m + beta_1 * delta", "factors of the momentum swapped"),
+    ("fedadam", START, "np.zeros_like(w)", "v starts at 0"),
+    ("fedadam", START, "np.full_like(w, tau)", "v starts at tau"),
+    ("fedadam", START, "np.ones_like(w)", "v starts at 1"),
+    ("fedadam", "delta**2", "(w + delta) ** 2", "squares of the parameters"),
+    ("fedadam", SECOND, "v = v + delta**2", "the second moment of FedAdagrad"),
+    (
+        "fedadam",
+        SECOND,
+        "v = v - (1 - beta_2) * delta**2 * np.sign(v - delta**2)",
+        "the second moment of FedYogi",
+    ),
+    (
+        "fedadam",
+        SECOND,
+        "v = beta_1 * v + (1 - beta_1) * delta**2",
+        "the two decays swapped",
+        FIRST,
+        "m = beta_2 * m + (1 - beta_2) * delta",
+    ),
+    ("fedadam", "w + server_lr", "w - server_lr", "the step has the wrong sign"),
+    ("fedyogi", "np.sign(v - square)", "np.sign(square - v)", "the sign of the second moment", "", "", NOT_FINITE),
+    ("fedyogi", "v = v - (1 - b2) * square * np.sign(v - square)", "v = v + square", "the second moment of FedAdagrad"),
+    ("fedyogi", "epsilon**2", "0.0", "v starts at 0"),
+    ("fedadagrad", "+ total / len(cohort)", "+ total / len(clients)", "equal weights over all clients in place of the cohort"),
+    ("fedadagrad", "np.sqrt(v) + tau", "np.sqrt(v + tau)", "tau within the root"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT)
 """All of them."""

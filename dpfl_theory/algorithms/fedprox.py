@@ -13,16 +13,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import local_fault
-from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
+from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
 __all__ = ["ALGORITHMS", "FedProx"]
 
 
-class FedProx(McMahanFedAvg):
+class FedProx(EqualFedAvg):
     """FedProx with gradient steps on the local objectives."""
 
     name = "fedprox"
@@ -30,10 +29,7 @@ class FedProx(McMahanFedAvg):
     source = "Li et al. 2020, Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("the mean of the cohort, as printed"),
-        Reading(
-            "weights by numbers of records, as in the paper's experiments",
-            {"weight": McMahanFedAvg.weight, "divisor": McMahanFedAvg.divisor},
-        ),
+        Reading("weights by numbers of records, as in the paper's experiments", BY_RECORDS),
     )
 
     proximal = Parameter(
@@ -52,12 +48,6 @@ class FedProx(McMahanFedAvg):
 
     def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
         return self.gradient(o, i, y) + self.pull(o, y, w)
-
-    def weight(self, o: Any, i: Any, members: Any) -> Any:
-        return None
-
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:

@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.averaging import Averaging, over_cohort
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core.algorithm import Algorithm, Fault
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["ALGORITHMS", "McMahanFedAvg"]
+__all__ = ["ALGORITHMS", "BY_RECORDS", "EqualFedAvg", "McMahanFedAvg"]
 
 
 class McMahanFedAvg(Averaging):
@@ -33,7 +33,7 @@ class McMahanFedAvg(Averaging):
     samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
 
     local_step = replace(
-        FedAvg.local_step, aliases=("local_step", "lr", "learning_rate", "eta_l", "client_lr", "local_lr")
+        FedAvg.local_step, aliases=("local_step", "lr", "learning_rate", "client_lr", "local_lr")
     )
     global_step = replace(
         TwoSidedFedAvg.global_step,
@@ -81,6 +81,20 @@ class McMahanFedAvg(Averaging):
         from dpfl_theory.algorithms.faults.mcmahan import FAULTS
 
         return FAULTS
+
+
+BY_RECORDS = {"weight": McMahanFedAvg.weight, "divisor": McMahanFedAvg.divisor}
+"""The parts of weights by records."""
+
+
+class EqualFedAvg(McMahanFedAvg):
+    """The same with the plain mean of the cohort, the base of algorithms that print 1/|S|."""
+
+    def weight(self, o: Any, i: Any, members: Any) -> Any:
+        return None
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
 
 
 ALGORITHMS: tuple[type[Algorithm], ...] = (McMahanFedAvg,)
