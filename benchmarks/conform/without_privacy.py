@@ -19,6 +19,9 @@ CORRECT = {
     "fedadam": "fedadam",
     "fedyogi": "fedyogi",
     "fedadagrad": "fedadagrad",
+    "feddyn": "feddyn",
+    "feddyn_code": "feddyn",
+    "feddyn_literal": "feddyn",
 }
 """The algorithm of each round."""
 
@@ -192,5 +195,36 @@ FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedadagrad", "np.sqrt(v) + tau", "np.sqrt(v + tau)", "tau within the root"),
 )
 
-FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT)
+FEDDYN: tuple[tuple[Any, ...], ...] = (
+    ("feddyn", "+ alpha * (y - w) - dual[i])", "- dual[i])", "no quadratic term"),
+    ("feddyn", "+ alpha * (y - w) -", "+ alpha / 2 * (y - w) -", "half the quadratic term"),
+    ("feddyn", "+ alpha * (y - w) -", "- alpha * w -", "the square is missing in the quadratic term"),
+    ("feddyn", " - dual[i])", ")", "no linear term"),
+    ("feddyn", " - dual[i])", " + dual[i])", "the linear term has the wrong sign"),
+    ("feddyn", " - dual[i])", " - alpha * dual[i])", "the linear term is multiplied by alpha"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] -= alpha * (w - y)", "the linear term has the wrong sign"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] -= y - w", "the client's state without alpha"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] = -alpha * (y - w)", "the client's state is replaced"),
+    ("feddyn", "        dual[i] -= alpha * (y - w)\n", "", "no linear term"),
+    ("feddyn", "/ len(clients)", "/ len(cohort)", "h is divided by |S| in place of n"),
+    ("feddyn", "alpha / len(clients) * moved", "alpha * moved", "h moves by the sum"),
+    ("feddyn", "- h / alpha", "+ h / alpha", "h has the wrong sign"),
+    ("feddyn", "- h / alpha", "- h", "h is not divided by alpha"),
+    ("feddyn", "- h / alpha", "", "no server state"),
+    ("feddyn", "h = h - alpha", "h = -alpha", "h is not kept"),
+    ("feddyn", "- h / alpha", "- sum(dual[i] for i in cohort) / len(cohort) / alpha", "h of the cohort alone"),
+    (
+        "feddyn",
+        "    h = h - alpha / len(clients) * moved\n",
+        "    old, h = h, h - alpha / len(clients) * moved\n",
+        "h of the round before",
+        "- h / alpha",
+        "- old / alpha",
+    ),
+    ("feddyn", "moved / len(cohort)", "moved / len(clients)", "the mean over all clients in place of the cohort"),
+    ("feddyn", "range(epochs)", "range(epochs + 1)", "one epoch too many"),
+    ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT, *FEDDYN)
 """All of them."""
