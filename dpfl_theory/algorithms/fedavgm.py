@@ -51,7 +51,7 @@ class FedAvgM(McMahanFedAvg):
         return v
 
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        v = self.velocity(o, state, step)
+        v = self.velocity(o, o.zero if state is None else state, step)
         return self.move(o, w, self.ahead(o, step, v)), v
 
     @classmethod

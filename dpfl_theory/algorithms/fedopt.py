@@ -97,8 +97,9 @@ class FedAdam(EqualFedAvg):
         return m / (o.root(v) + self.adaptivity)
 
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        m = self.first(o, state[0], step)
-        v = self.second(o, state[1], o.square(self.squared(o, step, m)))
+        before, squares = self.initial(o, w) if state is None else state
+        m = self.first(o, before, step)
+        v = self.second(o, squares, o.square(self.squared(o, step, m)))
         return self.move(o, w, self.scaled(o, step, m, v)), (m, v)
 
     @classmethod

@@ -73,7 +73,7 @@ class BatchOperations:
         self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
         self._rows: dict[float, Any] = {}
         self._inside = 0
-        self._batch = 0
+        self._taken = 0
         """The number of batches that each client has taken."""
         self._where: Any = None
         self._members = self.everyone
@@ -157,7 +157,7 @@ class BatchOperations:
 
     def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """One value for each client; those of others than the members have no meaning."""
-        outer, self._members, self._batch = self._members, members, 0
+        outer, self._members, self._taken = self._members, members, 0
         try:
             return self._for_all(of, self._run(members), members.index)
         finally:
@@ -238,8 +238,8 @@ class BatchOperations:
         if self._gradient is not None or not (i is Ellipsis or isinstance(i, Chosen)):
             raise InputError("a batched simulation has full gradients in batches, of all clients at once")
         self._own(i)
-        clients, y, step = self._clients(i), self._at(i, y), self._batch
-        self._batch += 1
+        clients, y, step = self._clients(i), self._at(i, y), self._taken
+        self._taken += 1
         first = step % -(-own // size) * size
         last = np.minimum(first + size, own)
 

@@ -84,8 +84,9 @@ ADAPTIVE = (
 
 def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
     """A server whose v is that of the averaged parameters."""
-    m = a.first(o, state[0], step)
-    v = a.second(o, state[1], o.square(w + step))
+    before, squares = a.initial(o, w) if state is None else state
+    m = a.first(o, before, step)
+    v = a.second(o, squares, o.square(w + step))
     return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
 
 

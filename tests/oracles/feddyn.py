@@ -1,0 +1,33 @@
+"""Acar et al. 2021, Algorithm 1, in plain NumPy, one replicate, in the sums of differences that the authors' code keeps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from oracles.federation import Federation
+
+
+def feddyn(
+    f: Federation, w: np.ndarray, alpha: float, alphas: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """w and h (T+1, d), and lambda (T+1, n, d), for the alpha of each client. own[i]: the sum of client i's moves."""
+    n = len(f.sizes)
+    own = np.zeros((n, len(w)))
+
+    def seen() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return w, -alpha * own.mean(axis=0), -np.array(alphas)[:, None] * own
+
+    found = [seen()]
+    for t in f.rounds():
+        ends, own = [], own.copy()
+        for i in f.cohorts[t]:
+            y = w
+            for q in range(f.steps[i]):
+                y = y - f.eta[t] * (f.gradient(i, y, t, q) + alphas[i] * (y - (w - own[i])))
+            own[i] += y - w
+            ends.append(y)
+        if ends:
+            w = np.mean(ends, axis=0) + own.mean(axis=0)
+        found.append(seen())
+    return tuple(np.array(part) for part in zip(*found))
