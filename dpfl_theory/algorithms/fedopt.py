@@ -74,7 +74,7 @@ class FedAdam(EqualFedAvg):
     )
 
     def initial(self, o: Any, w: Any) -> Any:
-        return o.zero, o.zero + self.start(o)
+        return o.zero, o.square(o.zero) + self.start(o)
 
     def start(self, o: Any) -> Any:
         """v before the first round, in all coordinates."""
