@@ -127,7 +127,7 @@ FEDNOVA: tuple[tuple[Any, ...], ...] = (
     ("fednova", "(lr * norm)", "(lr * tau)", "normalised by steps, despite momentum"),
     ("fednova", "(lr * norm)", "(lr * epochs)", "normalised by epochs"),
     ("fednova", "sizes.append(len(client))", "sizes.append(1.0)", "all clients weigh the same"),
-    ("fednova", "sizes.append(len(client))", "sizes.append(tau)", "weights by numbers of steps"),
+    ("fednova", "sizes.append(len(client))", "sizes.append(_tau)", "weights by numbers of steps"),
     ("fednova_plain", "tau * sizes[i] / total", "tau / len(cohort)", "tau_eff without weights"),
     ("fednova_plain", "y - w) / tau", "y - w)", "tau_eff without normalisation"),
 )
@@ -191,7 +191,12 @@ FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedyogi", "np.sign(v - square)", "np.sign(square - v)", "the sign of the second moment", "", "", NOT_FINITE),
     ("fedyogi", "v = v - (1 - b2) * square * np.sign(v - square)", "v = v + square", "the second moment of FedAdagrad"),
     ("fedyogi", "epsilon**2", "0.0", "v starts at 0"),
-    ("fedadagrad", "+ total / len(cohort)", "+ total / len(clients)", "equal weights over all clients in place of the cohort"),
+    (
+        "fedadagrad",
+        "+ total / len(cohort)",
+        "+ total / len(clients)",
+        "equal weights over all clients in place of the cohort",
+    ),
     ("fedadagrad", "np.sqrt(v) + tau", "np.sqrt(v + tau)", "tau within the root"),
 )
 

@@ -50,7 +50,9 @@ class FedDyn(EqualFedAvg):
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("h moves by the sum of the differences y_k - w"),
         Reading("the same, with alpha by numbers of records, as in the authors' code", {"alpha": by_share}),
-        Reading("h moves by the sum of the y_k less a single w: the optimum is no fixed point", {"moved": without_brackets}),
+        Reading(
+            "h moves by the sum of the y_k less a single w: the optimum is no fixed point", {"moved": without_brackets}
+        ),
     )
     global_step = 1.0
     compared = 6

@@ -1,7 +1,7 @@
 """FedOpt: the server takes the average of the clients' differences as a gradient, for an adaptive optimizer.
 
-Reddi et al. 2021, "Adaptive Federated Optimization", Algorithm 2, with the differences y_k - w after the local steps and
-the cohort S, by coordinate:
+Reddi et al. 2021, "Adaptive Federated Optimization", Algorithm 2, with the differences y_k - w after the local steps
+and the cohort S, by coordinate:
     Delta = (1/|S|) sum_{k in S} (y_k - w);   m = beta_1 m + (1 - beta_1) Delta;
     v = v + Delta^2                                 (FedAdagrad)
     v = v - (1 - beta_2) Delta^2 sign(v - Delta^2)  (FedYogi)

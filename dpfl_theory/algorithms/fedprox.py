@@ -4,8 +4,8 @@ Li et al. 2020, "Federated Optimization in Heterogeneous Networks", Algorithm 2,
     y_k is an approximate minimiser of h_k(y) = F_k(y) + (mu/2) ||y - w||^2;   w = (1/K) sum_{k in S} y_k.
 Here y_k is the end of E epochs of gradient steps on h_k, as in the paper's experiments:
     y = w;  E times, for each batch b:  y = y - eta (grad f_k(y; b) + mu (y - w)).
-The paper draws client k with probability p_k and takes the plain mean; its experiments draw all clients alike and weight
-them by their records. Both are readings. With mu = 0 the second is `fedavg-mcmahan`.
+The paper draws client k with probability p_k and takes the plain mean. Its experiments draw all clients alike and
+weight them by their records. Both are readings. With mu = 0 the second is `fedavg-mcmahan`.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ TERM = (
     ),
     local_fault(
         "the proximal term once, after the local steps",
-        "the local steps are those of FedAvg, and one step on the proximal term follows: add mu (y - w) to each gradient",
+        "the local steps are those of FedAvg, and one step on the term follows: add mu (y - w) to each gradient",
         pull=lambda a, o, y, w: o.zero,
         local=Extends(lambda inner, a, o, w, i: moved(a, o, inner(o, w, i), w)),
     ),
@@ -107,7 +107,9 @@ TERM = (
         "the proximal step after the gradient step",
         "the proximal term is taken at the point after the gradient step: take both at the same point",
         pull=lambda a, o, y, w: o.zero,
-        local=lambda a, o, w, i: o.descend(w, i, 1, a.steps(o, i), lambda y: y - moved(a, o, trained(a, o, i, y, w), w)),
+        local=lambda a, o, w, i: o.descend(
+            w, i, 1, a.steps(o, i), lambda y: y - moved(a, o, trained(a, o, i, y, w), w)
+        ),
     ),
 )
 """Mistakes in the proximal term."""

@@ -32,9 +32,7 @@ class McMahanFedAvg(Averaging):
     source = "McMahan et al. 2017, Algorithm 1"
     samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
 
-    local_step = replace(
-        FedAvg.local_step, aliases=("local_step", "lr", "learning_rate", "client_lr", "local_lr")
-    )
+    local_step = replace(FedAvg.local_step, aliases=("local_step", "lr", "learning_rate", "client_lr", "local_lr"))
     global_step = replace(
         TwoSidedFedAvg.global_step,
         aliases=("global_step", "server_lr", "server_learning_rate", "global_lr"),

@@ -8,7 +8,18 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, get_type_hints
 
-__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "WHOLE", "Meaning", "Parameter", "Range", "Scale", "fits", "meanings", "summary"]
+__all__ = [
+    "INVERSE_SMOOTHNESS",
+    "KINDS",
+    "WHOLE",
+    "Meaning",
+    "Parameter",
+    "Range",
+    "Scale",
+    "fits",
+    "meanings",
+    "summary",
+]
 
 KINDS = {
     "positive": "a positive number",

@@ -166,7 +166,7 @@ def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
 
 _COORDINATES = {"rotations_rotate_the_run": "the server's optimizer scales each coordinate by its own past squares"}
 _DOUBLED = {
-    "one_client_is_gradient_descent": "with one client h/alpha is its last move, so that each round moves w twice as far"
+    "one_client_is_gradient_descent": "with one client h/alpha is its last move, so that a round moves w twice as far"
 }
 _STILL = {**_ONE, "adaptivity": 1e12, "first_decay": 0.0}
 

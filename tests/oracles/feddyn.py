@@ -1,4 +1,4 @@
-"""Acar et al. 2021, Algorithm 1, in plain NumPy, one replicate, in the sums of differences that the authors' code keeps."""
+"""Acar et al. 2021, Algorithm 1, in plain NumPy, one replicate, in the sums of differences of the authors' code."""
 
 from __future__ import annotations
 

@@ -8,9 +8,7 @@ import numpy as np
 from oracles.federation import Federation
 
 
-def fednova(
-    f: Federation, w: np.ndarray, eta_g: Sequence[float], rho: float, of_steps: bool = False
-) -> np.ndarray:
+def fednova(f: Federation, w: np.ndarray, eta_g: Sequence[float], rho: float, of_steps: bool = False) -> np.ndarray:
     """w_0, ..., w_T. of_steps: tau_eff is the mean of the numbers of steps."""
     found = [w]
     for t in f.rounds():

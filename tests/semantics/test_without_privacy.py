@@ -61,8 +61,8 @@ def test_fednova_with_equal_steps_and_momentum_is_fedavg_with_it() -> None:
 
 
 def test_fednova_descends_on_the_objective_and_fedavg_on_another() -> None:
-    """Wang et al. 2020, Theorem 1: for small steps a round moves along sum p_i grad f_i, and along sum p_i tau_i grad f_i
-    with FedAvg. The slope in eta at 0 is exact, since a round is a polynomial in eta."""
+    """Wang et al. 2020, Theorem 1: for small steps a round moves along sum p_i grad f_i, and with FedAvg along
+    sum p_i tau_i grad f_i. The slope in eta at 0 is exact, since a round is a polynomial in eta."""
     on = world()
     g = [on.gradient(i, START).known for i in range(3)]
 
@@ -106,7 +106,7 @@ FEDDYN = get("feddyn")(eta=F(1, 3), E=4, alpha=F(1, 2))
 
 @pytest.mark.parametrize("size", [2, 3])
 def test_the_optimum_is_a_fixed_point_of_feddyn(size: int) -> None:
-    """Acar et al. 2021, Section 3: also with clients that differ, for any number of local steps and any cohort; and with
+    """Acar et al. 2021, Section 3: also with clients that differ, for any number of local steps and any cohort. With
     the reading whose h moves by the sum less a single w it is none."""
     on = world()
     star, state = optimal(on)

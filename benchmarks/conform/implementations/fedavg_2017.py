@@ -1,4 +1,4 @@
-"""FedAvg of McMahan et al. 2017 on parameters by name, with full gradients: the new parameters are the weighted mean."""
+"""FedAvg of McMahan et al. 2017 on parameters by name, with full gradients: the weighted mean of the models."""
 
 from typing import Any
 

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 
 def train(w: Any, client: Any, rng: Any, lr: float, epochs: int, batch_size: int) -> Any:
     y = w.copy()

@@ -33,7 +33,7 @@ def round(
     directions, norms, sizes = [], [], []
     for i in cohort:
         client = clients[i]
-        d, norm, tau = train(w, client, rng, lr, epochs, batch_size, momentum)
+        d, norm, _tau = train(w, client, rng, lr, epochs, batch_size, momentum)
         directions.append(d)
         norms.append(norm)
         sizes.append(len(client))

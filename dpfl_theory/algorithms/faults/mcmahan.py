@@ -61,7 +61,7 @@ WEIGHTED = (
     UNWEIGHTED,
     *both(
         "weights over all clients in place of the cohort",
-        f"the weights are shares of all clients' records, so that those of a cohort add up to less than 1: {BY_RECORDS}",
+        f"the weights are shares of all clients' records, and those of a cohort add up to less than 1: {BY_RECORDS}",
         seen="FedEM, issue 1",
         divisor=of_all,
     ),
