@@ -64,8 +64,8 @@ class Case:
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there."""
         path = probe.path if isinstance(probe, Spread) else probe
-        choices = chosen(self.subject, path)
-        if "p" not in path.v and not any(one["batches"] for one in choices):
+        choices: list[dict[str, Any]] | None = chosen(self.subject, path)
+        if choices and "p" not in path.v and not any(one["batches"] for one in choices):
             choices = None
         numbers = (
             probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0

@@ -17,8 +17,8 @@ __all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
 
 SIGMA = Parameter("sigma", "standard deviation of the noise")
 LAYERS = (slice(0, 2), slice(2, 6))
-"""The model's layers. Their number, those of parameters (6), clients (7) and members of a cohort (3), and their roots are
-all different."""
+"""The model's layers. Their number, those of parameters (6), clients (7) and members of a cohort (3), and their roots
+are all different."""
 DIMENSION = LAYERS[-1].stop
 SCHEMES = ("poisson", "fixed", "full")
 RELATIONS = {"zero-out": 1.0, "replace": 2.0}
@@ -98,8 +98,9 @@ def _checked(parameter: Parameter, value: Any) -> float | int:
 
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:
-    """Least-squares clients with 1 to 6 records each (more where a share of them is drawn), of curvature at most 0.4/eta. The world's name gives the lengths of their messages from the start as multiples of the threshold, starting
-    with the client ``first``."""
+    """Least-squares clients with 1 to 6 records each (more where a share of them is drawn), of
+    curvature at most 0.4/eta. The world's name gives the lengths of their messages from the start as multiples of the
+    threshold, starting with the client ``first``."""
     rng = np.random.default_rng([seed, len(name)])
     n, d = int(v["n"]), int(v["d"])
     start = rng.standard_normal(d)
