@@ -32,20 +32,15 @@ def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.scaffold import ALGORITHMS as SCAFFOLD
     from dpfl_theory.algorithms.two_step_sizes import ALGORITHMS as TWO_STEP_SIZES
 
-    every = (
+    every: tuple[type[Algorithm], ...] = (
         *FEDAVG,
         *TWO_STEP_SIZES,
         *SCAFFNEW,
         *SCAFFOLD,
         *RECORD_LEVEL,
         *ERROR_FEEDBACK,
-        *MCMAHAN,
-        *FEDAVGM,
-        *FEDPROX,
-        *FEDNOVA,
-        *FEDOPT,
-        *FEDDYN,
     )
+    every += (*MCMAHAN, *FEDAVGM, *FEDPROX, *FEDNOVA, *FEDOPT, *FEDDYN)
     return {one.name: one for one in every}
 
 

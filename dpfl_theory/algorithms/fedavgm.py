@@ -1,7 +1,7 @@
 """FedAvgM: FedAvg with momentum at the server.
 
 Hsu et al. 2019, "Measuring the Effects of Non-Identical Data Distribution for Federated Visual Classification", Section
-4.2, with the differences y_k - w after the local steps and the weights p_k = n_k/m of the cohort S:
+4.2. Clients send the differences y_k - w after the local steps, and have the weights p_k = n_k/m of the cohort S:
     Delta = sum_{k in S} p_k (y_k - w);   v = beta v + Delta;   w = w + eta_g v.
 In the paper eta_g = 1. With Nesterov's steps w = w + eta_g (Delta + beta v). With beta = 0 it is `fedavg-mcmahan`.
 """

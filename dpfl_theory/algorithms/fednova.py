@@ -1,7 +1,7 @@
 """FedNova: averages of normalised local updates, for clients that take different numbers of local steps.
 
-Wang et al. 2020, "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization", Section 4,
-with the weights p_k = n_k/m of a cohort S, the numbers of local steps tau_k, and local momentum rho:
+Wang et al. 2020, "Tackling the Objective Inconsistency Problem in Heterogeneous Federated Optimization", Section 4.
+A cohort S has the weights p_k = n_k/m, client k takes tau_k local steps, and rho is the local momentum:
     v = 0, y = w;  tau_k times  v = rho v + grad f_k(y; b),  y = y - eta v;
     a_k = (1 - rho^tau_k, ..., 1 - rho)/(1 - rho);  d_k = (w - y_k)/(eta ||a_k||_1);
     w = w - eta_g eta tau_eff sum_{k in S} p_k d_k,   tau_eff = sum_{k in S} p_k ||a_k||_1.

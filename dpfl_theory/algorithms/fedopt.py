@@ -7,7 +7,7 @@ and the cohort S, by coordinate:
     v = v - (1 - beta_2) Delta^2 sign(v - Delta^2)  (FedYogi)
     v = beta_2 v + (1 - beta_2) Delta^2             (FedAdam)
     w = w + eta m/(sqrt(v) + tau);   m = 0 and v = tau^2 before the first round (the paper asks for v >= tau^2).
-The first version has m^2 in place of Delta^2, which its authors call a slip (google-research/federated, issue 41). The
+The first version has m^2 in place of Delta^2, which its authors call a typo (google-research/federated, issue 41). The
 experiments weight clients by their records. So there are four readings.
 """
 
@@ -106,7 +106,7 @@ class FedAdam(EqualFedAvg):
     def faults(cls) -> Sequence[Fault]:
         from dpfl_theory.algorithms.faults.fedopt import faults_of
 
-        return faults_of(cls)
+        return faults_of(cls, ALGORITHMS)
 
 
 class FedYogi(FedAdam):

@@ -11,7 +11,7 @@ gradients it is `fedavg-two-sided`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -81,7 +81,7 @@ class McMahanFedAvg(Averaging):
         return FAULTS
 
 
-BY_RECORDS = {"weight": McMahanFedAvg.weight, "divisor": McMahanFedAvg.divisor}
+BY_RECORDS: Mapping[str, Callable[..., Any]] = {"weight": McMahanFedAvg.weight, "divisor": McMahanFedAvg.divisor}
 """The parts of weights by records."""
 
 

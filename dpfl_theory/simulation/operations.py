@@ -202,7 +202,7 @@ class BatchOperations:
 
     # Records.
     def records(self, i: Any) -> Any:
-        """The number of client i's records; 1 on a problem without records, whose clients count alike."""
+        """The number of client i's records; 1 on a problem without records, whose clients have one weight."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             return 1
@@ -244,7 +244,7 @@ class BatchOperations:
         last = np.minimum(first + size, own)
 
         def total(counts: Any) -> Any:
-            """The sum of the gradients of the records in the first so many places."""
+            """The sum of the gradients of the records in the first places, as many as ``counts``."""
             chosen = context.engine.subsets(context.replicates, self._k, clients, own, counts, 0)
             return context.kernels.record_sums(y, clients, chosen)[0]  # type: ignore[attr-defined]
 

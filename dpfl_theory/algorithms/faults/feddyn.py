@@ -122,7 +122,7 @@ SERVER = (
     ),
     step_fault(
         "h of the cohort alone",
-        "the mean of lambda_k over the cohort takes the place of h, which is that over all clients, absent ones included",
+        "the mean of lambda_k over the cohort takes the place of h, which is that over all clients, with absent ones",
         corrected=of_cohort,
     ),
     step_fault(

@@ -97,17 +97,15 @@ OF_PARAMETERS = step_fault(
 )
 
 
-def other_moments(cls: Any) -> Sequence[Fault]:
+def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
     """The second moments of the other optimizers, and mistakes in this one."""
-    from dpfl_theory.algorithms.fedopt import ALGORITHMS
-
     found = [
         step_fault(
             f"the second moment of {other.title}",
             f"v is that of {other.title}, not that of {cls.title}",
             second=other.second,
         )
-        for other in ALGORITHMS
+        for other in every
         if other is not cls and (cls.second_decay is not None or other.second_decay is None)
     ]
     if cls.second_decay is None:
@@ -131,7 +129,7 @@ def other_moments(cls: Any) -> Sequence[Fault]:
     return found
 
 
-def faults_of(cls: Any) -> Sequence[Fault]:
-    """The known mistakes of an adaptive optimizer."""
-    own = (*ADAPTIVE, OF_PARAMETERS, *other_moments(cls))
+def faults_of(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
+    """The known mistakes of an adaptive optimizer, one of these."""
+    own = (*ADAPTIVE, OF_PARAMETERS, *other_moments(cls, every))
     return (*own, *EQUAL, *without(COHORT, "server momentum"), *TRAINING)

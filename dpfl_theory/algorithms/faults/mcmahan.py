@@ -35,8 +35,8 @@ def taken(a: Any, o: Any, w: Any, step: Any) -> Any:
 
 
 def both(name: str, description: str, **parts: Any) -> Iterator[Fault]:
-    """A mistake in the weights of differences from w, and the same in those of the clients' ends, where w shrinks or
-    grows with the sum of the weights."""
+    """A mistake in the weights of differences from w, and the same in those of the clients' ends. With these, w shrinks
+    or grows with the sum of the weights."""
     yield average_fault(name, description, **parts)
     yield average_fault(name, description, **parts, update=model, move=taken)
 
@@ -136,7 +136,7 @@ COHORT = (
 
 
 def epochs(more: int) -> Any:
-    """The steps of so many epochs more."""
+    """The steps of this number of epochs more."""
     return Extends(lambda inner, a, o, i: inner(o, i) + more * a.batches(o, i))
 
 
