@@ -277,7 +277,7 @@ def federation_trace(
         by_share = kind.alpha is not FedDyn.alpha
         alpha = own["strength"]
         alphas = [alpha * sum(sizes) / (problem.n * one) if by_share else alpha for one in sizes]
-        return dict(zip(("server", "h", "duals"), feddyn(f, start, alpha, alphas)))
+        return dict(zip(("server", "h", "duals"), feddyn(f, start, alpha, alphas, kind.moved is not FedDyn.moved)))
     found = {
         "fedavg-mcmahan": lambda: mcmahan(f, start, eta_g),
         "fedprox": lambda: fedprox(f, start, eta_g, own["proximal"]),
