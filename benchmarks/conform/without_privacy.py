@@ -20,6 +20,7 @@ CORRECT = {
     "fedyogi": "fedyogi",
     "fedadagrad": "fedadagrad",
     "feddyn": "feddyn",
+    "proxskip": "scaffnew",
     "feddyn_code": "feddyn",
     "feddyn_literal": "feddyn",
 }
@@ -231,5 +232,14 @@ FEDDYN: tuple[tuple[Any, ...], ...] = (
     ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),
 )
 
-FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT, *FEDDYN)
+PROXSKIP: tuple[tuple[Any, ...], ...] = (
+    ("proxskip", "h + p / gamma *", "h + 1 / gamma *", "p is missing in the control variate"),
+    ("proxskip", "h + p / gamma *", "h + 1 / (p * gamma) *", "p divides the control variate"),
+    ("proxskip", "h + p / gamma *", "h + p *", "the step is missing in the control variate"),
+    ("proxskip", "(after - ahead)", "(ahead - after)", "the control variate has the wrong sign"),
+    ("proxskip", " - h[i])", " + h[i])", "the control variate has the wrong sign"),
+    ("proxskip", " - h[i])", ")", "control variates that are not kept"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT, *FEDDYN, *PROXSKIP)
 """All of them."""
