@@ -22,7 +22,7 @@ def test_every_nearest_algorithm_exists(name: str) -> None:
     assert why[0] != " "
 
 
-@pytest.mark.parametrize("name", ["fednova", "FedNova", "fed-nova", "DP-FedNova"])
+@pytest.mark.parametrize("name", ["fedlin", "FedLin", "fed-lin", "DP-FedNova"])
 def test_another_algorithm_is_no_spelling(name: str) -> None:
     assert "did you mean" not in instead(name, references())
 

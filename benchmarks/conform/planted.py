@@ -10,6 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.conform import without_privacy
+
 __all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
@@ -35,6 +37,7 @@ CORRECT = {
     "guarded_norm": "dp-fedavg",
     "noise_beforehand": "dp-fedavg",
     "scaffold_dataclass": "scaffold",
+    **without_privacy.CORRECT,
 }
 """The rounds, and the algorithm of each."""
 
@@ -552,4 +555,5 @@ PLANTED = (
     ),
     Plant(DP_SCAFFOLD, "- own[i] + c)", "- own[i] + c + 1e-4 * y)", "weight decay in the local steps"),
     Plant(DP_SCAFFOLD, "own[i] = new", "own[i] = 0.5 * own[i] + 0.5 * new", "a damped control variate"),
+    *(Plant(*one) for one in without_privacy.FAULTS),
 )

@@ -151,6 +151,14 @@ class Operations:
         own = self.length(u)
         return u * (length / own) if own > 0.0 else u
 
+    def square(self, u: Array) -> Array:
+        """The square of each coordinate."""
+        return u * u
+
+    def root(self, v: Array) -> Array:
+        """The root of each coordinate."""
+        return np.sqrt(v)
+
     def smooth(self, u: Array, alpha: float) -> Array:
         """u/(alpha + ||u||)."""
         return u / (alpha + self.length(u))

@@ -350,13 +350,13 @@ class Plan:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Three rounds in every world, with every setting."""
+        """Three rounds or more in every world, with every setting."""
         found = []
         for v in self.values:
             r = int(v["r"])
             names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
             for k, name in enumerate(names):
-                rounds = 12 if v.get("p", 1.0) < 1.0 else 3
+                rounds = 12 if v.get("p", 1.0) < 1.0 else self.reference.algorithm.compared
                 sizes = [r, r + 1, max(1, r - 1)]
                 turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
                 who = cohorts(v, rounds, 100 * self.seed + k, turned)

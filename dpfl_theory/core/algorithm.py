@@ -179,6 +179,8 @@ class Algorithm:
     """Whether users' code is compared with it."""
     observed: ClassVar[tuple[str, ...]] = ()
     """The parts of the round whose values observables of a simulation may read."""
+    compared: ClassVar[int] = 3
+    """The number of rounds in which users' code is compared with it: more where clients add up what they remember."""
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)

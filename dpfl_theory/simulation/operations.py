@@ -73,6 +73,8 @@ class BatchOperations:
         self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
         self._rows: dict[float, Any] = {}
         self._inside = 0
+        self._taken = 0
+        """The number of batches that each client has taken."""
         self._where: Any = None
         self._members = self.everyone
         """The clients whose values `each` makes."""
@@ -155,7 +157,7 @@ class BatchOperations:
 
     def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """One value for each client; those of others than the members have no meaning."""
-        outer, self._members = self._members, members
+        outer, self._members, self._taken = self._members, members, 0
         try:
             return self._for_all(of, self._run(members), members.index)
         finally:
@@ -200,7 +202,7 @@ class BatchOperations:
 
     # Records.
     def records(self, i: Any) -> Any:
-        """The number of client i's records; 1 on a problem without records."""
+        """The number of client i's records; 1 on a problem without records, whose clients have one weight."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             return 1
@@ -225,6 +227,30 @@ class BatchOperations:
         self._own(i)
         step = self._next(RECORDS)
         return context.engine.subsets(context.replicates, self._k, self._clients(i), own.sizes, own.counts, step), own
+
+    def batch_gradient(self, i: Any, y: Any, size: int | None = None) -> Any:
+        """The mean gradient over each client's next batch of this size. A round splits a client's records once, at
+        random, and the last batch has what is left; grad f_i(y) for a size of 0."""
+        if not size:
+            return self.gradient(i, y)
+        context = self._context
+        own = batches(context.problem, 1.0).sizes
+        if self._gradient is not None or not (i is Ellipsis or isinstance(i, Chosen)):
+            raise InputError("a batched simulation has full gradients in batches, of all clients at once")
+        self._own(i)
+        clients, y, step = self._clients(i), self._at(i, y), self._taken
+        self._taken += 1
+        first = step % -(-own // size) * size
+        last = np.minimum(first + size, own)
+
+        def total(counts: Any) -> Any:
+            """The sum of the gradients of the records in the first places, as many as ``counts``."""
+            chosen = context.engine.subsets(context.replicates, self._k, clients, own, counts, 0)
+            return context.kernels.record_sums(y, clients, chosen)[0]  # type: ignore[attr-defined]
+
+        sums = total(last) - total(first) if first.any() else total(last)
+        number = context.engine.asarray((last - first).astype(np.float64))
+        return sums / number[clients][:, :, None]
 
     def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
         """The sum of each client's next batch of record gradients, each clipped, and their number."""
@@ -320,6 +346,15 @@ class BatchOperations:
             return u.bounded(threshold, normalise)
         u = dense(u)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
+
+    def square(self, u: Any) -> Any:
+        """The square of each coordinate."""
+        u = dense(u)
+        return u * u
+
+    def root(self, v: Any) -> Any:
+        """The root of each coordinate."""
+        return self._xp.sqrt(v)
 
     def smooth(self, u: Any, alpha: Any) -> Any:
         """u/(alpha + ||u||); 0/0 is 0."""

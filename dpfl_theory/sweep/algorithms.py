@@ -193,7 +193,7 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
         without = f"; {parameter.usual} without it"
     else:
         values = OF_KIND[parameter.kind]
-        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+        default = parameter.number(parameter.default)
     meaning = Meaning(f"{parameter.meaning}{without}", parameter.unit)
     return Annotated[values, meaning], described_field(f"{parameter.text}{without}", default)
 

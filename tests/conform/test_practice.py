@@ -694,12 +694,18 @@ def test_a_claim_that_is_no_protection_is_told_and_no_round_is_blamed(
     assert "above 50" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["fedprox", "FedNova", "fed-adam", "feddyn", "dp-fedprox", "fedavgm"])
+@pytest.mark.parametrize("name", ["fedopt", "FedLin", "mime-lite", "tamuna", "dp-fedprox", "dp-feddyn"])
 def test_other_algorithms_are_no_misspelling(name: str) -> None:
     with pytest.raises(InputError) as caught:
         conform(averaged(False), name)
     assert f"unknown algorithm {name!r}: the nearest is" in str(caught.value)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("FedNova", "fednova"), ("fed-adam", "fedadam"), ("FedAvg-M", "fedavgm")])
+def test_other_spellings_are_recognised(name: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
+        conform(averaged(False), name)
 
 
 # What has no name, and how far names reach

@@ -31,7 +31,8 @@ def simulated(name: str, v: dict[str, Any], noise: float) -> Simulation:
 def cases(name: str) -> list[dict[str, Any]]:
     reference = references()[name]
     asked = {parameter.symbol for parameter in reference.parameters}
-    return settings(reference, {}, asked, clients=6, cohort=None, scheme=None, relation=None)
+    whole = {"B": 0} if "B" in asked else {}  # batches are drawn in other ways
+    return settings(reference, whole, asked, clients=6, cohort=None, scheme=None, relation=None)
 
 
 def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float) -> tuple[Any, list[Any], Any]:

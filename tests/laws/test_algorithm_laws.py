@@ -32,6 +32,12 @@ import dpfl_theory.simulation as package
 from dpfl_theory.algorithms.averaging import with_momentum
 from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.algorithms.fedavgm import FedAvgM
+from dpfl_theory.algorithms.feddyn import FedDyn
+from dpfl_theory.algorithms.fednova import FedNova
+from dpfl_theory.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
+from dpfl_theory.algorithms.fedprox import FedProx
+from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold, all_users
@@ -156,6 +162,17 @@ _ALL_RECORDS = {**_ONE, "threshold": 1e6, "noise_multiplier": 0.0, "share": 1.0}
 
 def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
     return {"global_step": global_step, "local_steps": local_steps}
+
+
+_COORDINATES = {"rotations_rotate_the_run": "the server's optimizer scales each coordinate by its own past squares"}
+_DOUBLED = {
+    "one_client_is_gradient_descent": "with one client h/alpha is its last move, so that a round moves w twice as far"
+}
+_STILL = {**_ONE, "adaptivity": 1e12, "first_decay": 0.0}
+
+
+def _adaptive(e: float, C: float, s: float) -> dict[str, float]:
+    return {"global_step": 0.3 * C, "adaptivity": 0.2 * C, "first_decay": 0.6}
 
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
@@ -297,6 +314,59 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "warm": _described(
             {**_steps(0.8, 2), "share": 0.5}, _of_steps, SLOPE, NUMBER, _ALL_RECORDS, Cohort("fixed", 2),
             parts={"warm_start": 1}, records=True,
+        ),
+    },
+    McMahanFedAvg: {
+        "noisy": _described(_steps(1.4, 3), _nothing, None, SLOPE, _ONE, SOME, lambda e, C, s: NoisyGradient(s)),
+        "batches": _described({**_steps(1.2, 2), "batch_size": 2}, _nothing, None, None, _ONE, THREE, records=True),
+        "plain": _described(_steps(1.0, 4), _nothing, None, None, _ONE),
+    },
+    FedProx: {
+        "noisy": _described(
+            _steps(1.2, 3), lambda e, C, s: {"proximal": 0.3 / e}, None, SLOPE, {**_ONE, "proximal": 0.0}, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+    },
+    FedNova: {
+        "noisy": _described(
+            {**_steps(1.2, 3), "momentum_factor": 0.5}, _nothing, None, SLOPE, _ONE, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+        "batches": _described(
+            {**_steps(0.5, 2), "batch_size": 2, "momentum_factor": 0.3}, _nothing, None, None, _ONE, THREE,
+            records=True,
+        ),
+    },
+    FedAvgM: {
+        "noisy": _described(
+            {**_steps(0.7, 2), "decay": 0.6}, _nothing, None, SLOPE, {**_ONE, "decay": 0.0}, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+    },
+    FedAdam: {
+        "noisy": _described(
+            {"local_steps": 2, "second_decay": 0.8}, _adaptive, LENGTH, SLOPE,
+            {**_STILL, "second_decay": 0.0, "global_step": 1e12}, THREE, lambda e, C, s: NoisyGradient(s),
+            exempt=_COORDINATES,
+        ),
+    },
+    FedYogi: {
+        "noisy": _described(
+            {"local_steps": 2, "second_decay": 0.8}, _adaptive, LENGTH, SLOPE,
+            {**_STILL, "second_decay": 0.8, "global_step": 2e12}, THREE, lambda e, C, s: NoisyGradient(s),
+            exempt=_COORDINATES,
+        ),
+    },
+    FedAdagrad: {
+        "noisy": _described(
+            {"local_steps": 2}, _adaptive, LENGTH, SLOPE, {**_STILL, "global_step": 2e12}, THREE,
+            lambda e, C, s: NoisyGradient(s), exempt=_COORDINATES,
+        ),
+    },
+    FedDyn: {
+        "noisy": _described(
+            {"local_steps": 3}, lambda e, C, s: {"strength": 0.5 / e}, None, SLOPE,
+            {"local_steps": 1, "strength": 1.0}, THREE, lambda e, C, s: NoisyGradient(s), exempt=_DOUBLED,
         ),
     },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one

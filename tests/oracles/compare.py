@@ -14,15 +14,34 @@ from typing import Any
 
 import numpy as np
 from oracles import families
-from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_replicate, server_noise, step_of
+from oracles.addresses import (
+    CPU,
+    batches_by_address,
+    cohort_by_address,
+    gradient_by_address,
+    of_replicate,
+    server_noise,
+    step_of,
+)
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
+from oracles.feddyn import feddyn
+from oracles.federation import Federation
+from oracles.fednova import fednova
+from oracles.fedopt import fedavgm, fedopt
+from oracles.fedprox import fedprox
+from oracles.mcmahan import mcmahan
 from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
+from dpfl_theory.algorithms.fedavgm import FedAvgM
+from dpfl_theory.algorithms.feddyn import FedDyn
+from dpfl_theory.algorithms.fednova import FedNova
+from dpfl_theory.algorithms.fedopt import FedAdam
+from dpfl_theory.algorithms.mcmahan import EqualFedAvg
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
@@ -235,6 +254,39 @@ def average_trace(
     return {"server": np.array([start, *means])}
 
 
+def federation_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """The algorithms without privacy that people implement, in all their readings."""
+    run = a.run.with_defaults()
+    kind, size = type(run), run.batch_size
+    data = getattr(problem, "data", None)
+    sizes = [1] * problem.n if data is None else np.diff(data.offsets).tolist()
+    batches = [int(np.ceil(own / size)) if size else 1 for own in sizes]
+    oracle = batches_by_address(problem, size, seed, replicate) if size else gradient_of(a, problem, s, seed, replicate)
+    cohorts = [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)]
+    eta, eta_g = ([step_of(x, s, k) for k in range(rounds)] for x in (run.local_step, run.global_step))
+    equal = kind.weight is EqualFedAvg.weight
+    f = Federation(oracle, sizes, [run.local_steps * own for own in batches], eta, cohorts, equal)
+    own = {name: of_replicate(getattr(run, name), s) for name in kind.parameters}
+    if run.name in ("fedadam", "fedyogi", "fedadagrad"):
+        values = own["first_decay"], own.get("second_decay"), own["adaptivity"]
+        of_momentum = kind.squared is not FedAdam.squared
+        return dict(zip(("server", "first", "second"), fedopt(f, start, run.name, eta_g, *values, of_momentum)))
+    if run.name == "feddyn":
+        by_share = kind.alpha is not FedDyn.alpha
+        alpha = own["strength"]
+        alphas = [alpha * sum(sizes) / (problem.n * one) if by_share else alpha for one in sizes]
+        return dict(zip(("server", "h", "duals"), feddyn(f, start, alpha, alphas, kind.moved is not FedDyn.moved)))
+    found = {
+        "fedavg-mcmahan": lambda: mcmahan(f, start, eta_g),
+        "fedprox": lambda: fedprox(f, start, eta_g, own["proximal"]),
+        "fednova": lambda: fednova(f, start, eta_g, own["momentum_factor"], kind.effective is not FedNova.effective),
+        "fedavgm": lambda: fedavgm(f, start, eta_g, own["decay"], kind.ahead is not FedAvgM.ahead),
+    }
+    return {"server": found[run.name]()}
+
+
 STEPS: dict[str, Callable[..., np.ndarray]] = {
     "fedavg": fedavg_step,
     "dp-fedavg": fedavg_step,
@@ -259,11 +311,15 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "scaffold": scaffold_trace,
     "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
+    **dict.fromkeys(
+        ("fedavg-mcmahan", "fedprox", "fednova", "fedavgm", "fedadam", "fedyogi", "fedadagrad", "feddyn"),
+        federation_trace,
+    ),
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1, "first": 0, "second": 1, "h": 0, "duals": 1}
 """The places of these parts in the state of a description."""
 
 

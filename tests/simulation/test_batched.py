@@ -83,6 +83,28 @@ RUNS: dict[str, Algorithm] = {
 }
 
 
+LOCAL = {"eta": 0.1, "E": 3}
+ADAPTIVE = {"eta_l": 0.1, "E": 3, "eta": 0.05, "beta_1": 0.7, "tau": 0.1}
+WITHOUT_PRIVACY: dict[str, Algorithm] = {
+    "fedavg-mcmahan": get("fedavg-mcmahan")(**LOCAL),
+    "fedavg-mcmahan, batches": get("fedavg-mcmahan")(eta=EACH, E=2, eta_g=1.5, B=4),
+    "fedprox": get("fedprox")(**LOCAL, mu=0.7),
+    "fedprox, one for each replicate": get("fedprox")(eta=EACH, mu=EACH, E=2),
+    "fedprox, batches": get("fedprox")(**LOCAL, mu=0.7, B=4),
+    "fednova": get("fednova")(**LOCAL, rho=0.6),
+    "fednova, batches": get("fednova")(eta=0.1, E=2, rho=[0.0, 0.5, 0.9, 0.3, 0.1], B=4),
+    "fedavgm": get("fedavgm")(**LOCAL, beta=0.6),
+    "fedadam": get("fedadam")(**ADAPTIVE, beta_2=0.9),
+    "fedadam, one for each replicate": get("fedadam")(**{**ADAPTIVE, "tau": EACH, "beta_1": EACH}, beta_2=EACH),
+    "fedyogi": get("fedyogi")(**ADAPTIVE, beta_2=0.9),
+    "fedadagrad": get("fedadagrad")(**ADAPTIVE),
+    "feddyn": get("feddyn")(**LOCAL, alpha=0.7),
+    "feddyn, one for each replicate": get("feddyn")(eta=EACH, alpha=[0.3, 0.5, 1.0, 2.0, 4.0], E=2),
+}
+"""Algorithms as people implement them; all clients of some problems have equally many records."""
+RUNS |= WITHOUT_PRIVACY
+
+
 SILENT = {
     "fedavg": RUNS["fedavg"],
     "dp-fedavg": get("dp-fedavg")(**FEDAVG, C=0.5, sigma=0.0),
@@ -97,12 +119,18 @@ SILENT = {
     "dp-scaffold": RUNS["dp-scaffold, no noise"],
     "dp-fedavg-record": get("dp-fedavg-record")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.0, s=1.0),
+    **{name: run for name, run in WITHOUT_PRIVACY.items() if name == run.name},
 }
+
+
+def with_records(run: Algorithm) -> bool:
+    """Whether it draws records."""
+    return run.protects == "record" or bool(getattr(run, "batch_size", 0))
 
 
 def problems_of(run: Algorithm) -> tuple[str, ...]:
     """Problems on which the algorithm runs: gradients of records need records."""
-    return ("logistic",) if run.protects == "record" else tuple(PROBLEMS)
+    return ("logistic",) if with_records(run) else tuple(PROBLEMS)
 
 
 def cohorts_of(run: Algorithm) -> tuple[Cohort, ...]:
@@ -112,8 +140,8 @@ def cohorts_of(run: Algorithm) -> tuple[Cohort, ...]:
     """
     if not run.samplings:
         return COHORTS[:1]
-    twice = run.protects != "record" or (run.name == "dp-fedavg-record" and not np.any(run.noise_multiplier))
-    return COHORTS if twice and run.name != "scaffold" else COHORTS[:3]
+    twice = not with_records(run) or (run.name == "dp-fedavg-record" and not np.any(run.noise_multiplier))
+    return COHORTS if twice and run.name not in ("scaffold", "feddyn") else COHORTS[:3]
 
 
 BOTH = [pytest.param(name, problem) for name, run in RUNS.items() for problem in problems_of(run)]
@@ -184,7 +212,7 @@ def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch
     for cohort in cohorts_of(RUNS[name]):
         played[0] = 0
         one = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem])
-        none = "schedules" in name or RUNS[name].protects == "record"
+        none = "schedules" in name or with_records(RUNS[name])
         assert played[0] == (0 if none else ROUNDS - 3)
         other = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem], tape=False)
         assert np.array_equal(one.final, other.final)
@@ -277,7 +305,7 @@ def by_numpy(run: Algorithm, problem: Any, rounds: int, cohorts: Any = None, exp
     run = run.with_defaults()
     for k in range(rounds):
         cohort = range(problem.n) if cohorts is None else cohorts[k]
-        o = Operations(clients, cohort, None, expected or problem.n, problem.d, True)  # type: ignore[arg-type]
+        o = Operations(clients, cohort, None, expected or problem.n, problem.d, True, number=k)  # type: ignore[arg-type]
         w, state = run.round(o, w, state)
     return w
 
