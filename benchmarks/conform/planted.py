@@ -16,6 +16,7 @@ IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise", "server_adds_noise", "built_in"
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
+MCMAHAN = "mcmahan"
 BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
@@ -35,6 +36,7 @@ CORRECT = {
     "guarded_norm": "dp-fedavg",
     "noise_beforehand": "dp-fedavg",
     "scaffold_dataclass": "scaffold",
+    MCMAHAN: "dp-fedavg-mcmahan",
 }
 """The rounds, and the algorithm of each."""
 
@@ -552,4 +554,27 @@ PLANTED = (
     ),
     Plant(DP_SCAFFOLD, "- own[i] + c)", "- own[i] + c + 1e-4 * y)", "weight decay in the local steps"),
     Plant(DP_SCAFFOLD, "own[i] = new", "own[i] = 0.5 * own[i] + 0.5 * new", "a damped control variate"),
+    # DP-FedAvg of McMahan et al. 2018
+    Plant(MCMAHAN, "min(len(client) / weight_cap, 1.0)", "len(client) / weight_cap", "weights that are not capped"),
+    Plant(
+        MCMAHAN,
+        "w + total / (q * W) +",
+        "w + total / max(weights[cohort].sum(), 1e-9) +",
+        "the sum is divided by the weight that took part",
+    ),
+    Plant(MCMAHAN, "l2_norm_clip / (q * W)", "l2_norm_clip / q", "noise without the total weight"),
+    Plant(MCMAHAN, "l2_norm_clip / (q * W)", "l2_norm_clip / W", "noise divided by n"),
+    Plant(
+        MCMAHAN,
+        "l2_norm_clip / (q * W)",
+        "l2_norm_clip / cohort_size",
+        "noise by the number of clients in place of their weight",
+    ),
+    Plant(MCMAHAN, "l2_norm_clip / np.sqrt(len(layers))", "l2_norm_clip", "every layer is clipped to S"),
+    Plant(
+        MCMAHAN,
+        "/ np.sqrt(len(layers))",
+        "/ len(layers)",
+        "every layer is clipped to S over their number",
+    ),
 )

@@ -21,12 +21,13 @@ REGISTERED: dict[str, type[Algorithm]] = {}
 def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
     from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
+    from dpfl_theory.algorithms.mcmahan import ALGORITHMS as MCMAHAN
     from dpfl_theory.algorithms.record_level import ALGORITHMS as RECORD_LEVEL
     from dpfl_theory.algorithms.scaffnew import ALGORITHMS as SCAFFNEW
     from dpfl_theory.algorithms.scaffold import ALGORITHMS as SCAFFOLD
     from dpfl_theory.algorithms.two_step_sizes import ALGORITHMS as TWO_STEP_SIZES
 
-    every = (*FEDAVG, *TWO_STEP_SIZES, *SCAFFNEW, *SCAFFOLD, *RECORD_LEVEL, *ERROR_FEEDBACK)
+    every = (*FEDAVG, *TWO_STEP_SIZES, *SCAFFNEW, *SCAFFOLD, *RECORD_LEVEL, *ERROR_FEEDBACK, *MCMAHAN)
     return {one.name: one for one in every}
 
 

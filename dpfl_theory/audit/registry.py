@@ -183,6 +183,12 @@ def _records(name: str, **keywords: Any) -> Audit:
     return described(name, 1.0, values, canaries=_REPLACE, families=("huber",), **keywords)
 
 
+def _central(name: str, noise_multiplier: float, **keywords: Any) -> Audit:
+    """An audit of a round in which the server adds the noise; other values of the algorithm as ``more``."""
+    values = {"eta": 0.5, "eta_s": 0.7, "E": 1, "C": 1.0, **keywords.pop("more", {})}
+    return described(name, noise_multiplier, values, **keywords)
+
+
 _all = functools.partial(get("dp-fedavg"), clients=3, noise_multiplier=1.0)
 
 # Three clients, C = 1. A constant client is zero-out in ScaffNew's first message only: afterwards it sends its control
@@ -235,5 +241,7 @@ AUDITS: dict[str, Audit] = {
         parts={"direction": ErrorFeedback.direction},  # a step of known length hides the estimate
     ),
     "dp-scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
+    "dp-fedavg-mcmahan, Poisson": _central("dp-fedavg-mcmahan", 1.0, cohort=_POISSON),
+    "dp-fedavg-mcmahan, replace": _central("dp-fedavg-mcmahan", 1.0, relation="replace", canaries=_REPLACE),
     "dp-scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
 }

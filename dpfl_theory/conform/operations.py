@@ -114,6 +114,10 @@ class Operations:
         """The sum of one number for each of these clients."""
         return sum(of(int(i)) for i in members)
 
+    def least(self, one: float, two: float) -> float:
+        """The smaller number."""
+        return min(one, two)
+
     def sum(self, members: Sequence[int], values: Sequence[Array], weight: Callable[[int], Any] | None = None) -> Array:
         """The sum of these clients' vectors; a weight of None is 1."""
         total = self.zero

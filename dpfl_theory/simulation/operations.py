@@ -198,6 +198,17 @@ class BatchOperations:
             return values.sum(axis=0)
         return (values[:, :, 0] * members.counts.T).sum(axis=0)[:, None]
 
+    def least(self, one: Any, two: Any) -> Any:
+        """The smaller number, in each replicate."""
+        return self._xp.minimum(one, two) if many(one) or many(two) else min(one, two)
+
+    layers = (slice(None),)
+    """The parameters of a problem are one layer."""
+
+    def by_layer(self, u: Any, of: Callable[[Any], Any]) -> Any:
+        """A function of each layer of a vector."""
+        return of(u)
+
     # Records.
     def records(self, i: Any) -> Any:
         """The number of client i's records; 1 on a problem without records, whose clients count alike."""

@@ -18,6 +18,7 @@ from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_re
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
+from oracles.mcmahan import mcmahan
 from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
@@ -158,6 +159,27 @@ def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: i
     return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of(run, s), B, [members], [z], k)[-1]
 
 
+def mcmahan_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """McMahan et al. 2018 Algorithm 1."""
+    run, data = a.run.with_defaults(), getattr(problem, "data", None)
+    return mcmahan(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        w,
+        [1] * problem.n if data is None else np.diff(data.offsets).tolist(),
+        cohort_by_address(a.cohort, problem.n, seed, replicate, k),
+        a.cohort.divisor(problem.n) / problem.n,
+        k,
+        server_noise(problem.d, seed, replicate, k),
+        eta=step_of(run.local_step, s, k),
+        server=step_of(run.global_step, s, k),
+        E=run.local_steps,
+        S=of_replicate(run.threshold, s),
+        w_hat=of_replicate(run.cap, s),
+        multiplier=of_replicate(run.noise_multiplier, s),
+        clipped="noise" in run.replaced_parts,
+    )
+
+
 def psi_of(run: Any, s: int) -> tuple[str, float]:
     """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
     if hasattr(run, "threshold"):
@@ -247,6 +269,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-sgd-record": two_sided_step,
     "fedavg-model-clipping": two_sided_step,
     "dp-norm-sgd": dp_sgd_step,
+    "dp-fedavg-mcmahan": mcmahan_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 

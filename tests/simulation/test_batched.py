@@ -45,6 +45,8 @@ TWO_SIDED = get("dp-fedavg-two-sided").with_parts(get("dp-fedavg-two-sided").rea
 TRAINED = {"eta_l": 0.1, "eta_g": 1.5, "K": 3}
 RECORDS = {**TRAINED, "C": 0.3, "sigma_g": 0.7}
 FEDAVG = {"eta": 0.1, "beta": 0.2, "E": 3}
+LOCAL = {"eta": 0.1, "E": 2}
+MCMAHAN = get("dp-fedavg-mcmahan")
 RUNS: dict[str, Algorithm] = {
     "fedavg": get("fedavg")(**FEDAVG),
     "fedavg, schedules": get("fedavg")(eta=Schedule(0.1, 0.99), beta=Tabulated([0.1] * ROUNDS), E=2),
@@ -80,6 +82,9 @@ RUNS: dict[str, Algorithm] = {
     "dp-fedavg-record, batches": get("dp-fedavg-record")(eta_l=0.1, eta_g=EACH, K=3, C=EACH, sigma_g=EACH, s=0.5),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=1.0),
     "dp-sgd-record, batches": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=0.5),
+    "dp-fedavg-mcmahan": MCMAHAN(**LOCAL, C=0.05, w_hat=8.0, z=0.5),
+    "dp-fedavg-mcmahan, one for each replicate": MCMAHAN(eta=EACH, E=2, C=EACH, w_hat=3.0, z=EACH),
+    "dp-fedavg-mcmahan, clipped denominator": MCMAHAN.with_parts(MCMAHAN.readings[4].parts)(**LOCAL, C=0.05, z=0.5),
 }
 
 
@@ -97,6 +102,7 @@ SILENT = {
     "dp-scaffold": RUNS["dp-scaffold, no noise"],
     "dp-fedavg-record": get("dp-fedavg-record")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.0, s=1.0),
+    "dp-fedavg-mcmahan": MCMAHAN(**LOCAL, C=0.05, w_hat=8.0, z=0.0),
 }
 
 
