@@ -16,7 +16,7 @@ IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise", "server_adds_noise", "built_in"
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
-MCMAHAN = "mcmahan"
+MCMAHAN, ADAPTIVE, LOCAL_DP = "mcmahan", "adaptive_clipping", "local_dp"
 BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
@@ -37,6 +37,8 @@ CORRECT = {
     "noise_beforehand": "dp-fedavg",
     "scaffold_dataclass": "scaffold",
     MCMAHAN: "dp-fedavg-mcmahan",
+    ADAPTIVE: "dp-fedavg-adaptive",
+    LOCAL_DP: "dp-fedavg-local",
 }
 """The rounds, and the algorithm of each."""
 
@@ -577,4 +579,51 @@ PLANTED = (
         "/ len(layers)",
         "every layer is clipped to S over their number",
     ),
+    # Adaptive clipping of Andrew et al. 2021
+    Plant(ADAPTIVE, "below + rng.normal(0.0, clipped_count_stddev)", "below", "a count without noise"),
+    Plant(
+        ADAPTIVE,
+        "z_delta = (noise_multiplier**-2 - (2 * clipped_count_stddev) ** -2) ** -0.5",
+        "z_delta = noise_multiplier",
+        "the count's noise is not in the split",
+    ),
+    Plant(ADAPTIVE, "(2 * clipped_count_stddev)", "clipped_count_stddev", "a split for a count that moves by 1"),
+    Plant(ADAPTIVE, "np.exp(-clip_lr", "np.exp(clip_lr", "the threshold moves the wrong way"),
+    Plant(ADAPTIVE, "norm <= clip", "norm > clip", "the share of clipped updates in place of the others"),
+    Plant(
+        ADAPTIVE,
+        "clip * np.exp(-clip_lr * (fraction - target_unclipped_quantile))",
+        "clip - clip_lr * (fraction - target_unclipped_quantile)",
+        "a linear update of the threshold",
+    ),
+    Plant(ADAPTIVE, "norm <= clip", "norm <= initial_l2_norm_clip", "updates are counted at the first threshold"),
+    Plant(
+        ADAPTIVE,
+        "(below + rng.normal(0.0, clipped_count_stddev)) / cohort_size",
+        "below / cohort_size + rng.normal(0.0, clipped_count_stddev)",
+        "the count's noise on the share",
+    ),
+    Plant(ADAPTIVE, '"clip": clip * ', '"clip": clip + 0 * ', "a threshold that stays"),
+    # Local differential privacy
+    Plant(
+        LOCAL_DP,
+        "max_norm, noise_multiplier)",
+        "max_norm, noise_multiplier / np.sqrt(cohort_size))",
+        "a message with its share of the sum's noise",
+    ),
+    Plant(
+        LOCAL_DP,
+        "max_norm, noise_multiplier)",
+        "max_norm, noise_multiplier / cohort_size)",
+        "a message with the noise of the average",
+    ),
+    Plant(
+        LOCAL_DP,
+        "update = update / max(1.0, np.linalg.norm(update) / max_norm)",
+        "update = update + rng.normal(0.0, noise_multiplier * max_norm, w.shape)",
+        "noise before clipping",
+        "return update + rng.normal(0.0, noise_multiplier * max_norm, w.shape)",
+        "return update / max(1.0, np.linalg.norm(update) / max_norm)",
+    ),
+    Plant(LOCAL_DP, "max_norm, w.shape)", "max_norm, 1)", "one number for all coordinates"),
 )

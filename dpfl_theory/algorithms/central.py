@@ -35,7 +35,7 @@ class Central(DPTwoSidedFedAvg):
     global_step = replace(
         DPTwoSidedFedAvg.global_step,
         symbol="eta_s",
-        aliases=("global_step", "server_lr", "server_learning_rate", "eta_g", "beta"),
+        aliases=("global_step", "server_lr", "server_learning_rate", "eta_g"),
         search=None,
     )
     local_steps = replace(DPTwoSidedFedAvg.local_steps, symbol="E", aliases=("local_steps", "epochs", "K", "Q"))
@@ -67,8 +67,12 @@ class Central(DPTwoSidedFedAvg):
     def divisor(self, o: Any, members: Any) -> Any:
         return self.noisy_share(o)
 
+    def sum_multiplier(self, o: Any) -> Any:
+        """The multiplier of the noise of the sum."""
+        return self.noise_multiplier
+
     def deviation(self, o: Any) -> Any:
-        return self.relation_factor * self.noise_multiplier * self.threshold / self.noisy_share(o)
+        return self.relation_factor * self.sum_multiplier(o) * self.threshold / self.noisy_share(o)
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.gaussian(self.deviation(o))

@@ -242,6 +242,11 @@ AUDITS: dict[str, Audit] = {
     ),
     "dp-scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
     "dp-fedavg-mcmahan, Poisson": _central("dp-fedavg-mcmahan", 1.0, cohort=_POISSON),
+    "dp-fedavg-adaptive, 2 rounds": _central("dp-fedavg-adaptive", 1.5, rounds=2, canaries=_LATE),
+    "dp-fedavg-adaptive, replace, fixed": _central(
+        "dp-fedavg-adaptive", 1.5, relation="replace", canaries=_REPLACE, cohort=_FIXED, more={"sigma_b": 3.0}
+    ),
+    "dp-fedavg-local, third party": _central("dp-fedavg-local", 0.6, view="third-party"),
     "dp-fedavg-mcmahan, replace": _central("dp-fedavg-mcmahan", 1.0, relation="replace", canaries=_REPLACE),
     "dp-scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
 }

@@ -179,6 +179,10 @@ class WorldOperations(BaseOperations):
         """The smaller number."""
         return min(one, two)
 
+    def total(self, members: Sequence[int], values: Sequence[Any]) -> Any:
+        """The sum of these clients' numbers."""
+        return sum(values)
+
     def sum(
         self, members: Sequence[int], values: Sequence[Vector], weight: Callable[[int], Any] | None = None
     ) -> Vector:

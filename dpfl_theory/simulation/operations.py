@@ -191,6 +191,10 @@ class BatchOperations:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
 
+    def total(self, members: Members, values: Any) -> Any:
+        """The sum of these clients' numbers, (S, 1)."""
+        return self.tally(members, lambda i: values)
+
     def tally(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """The sum of one number for each of these clients, (S, 1)."""
         values = self._xp.broadcast_to(of(members.index), (self._run(members), self.S, 1))
@@ -318,6 +322,10 @@ class BatchOperations:
         u = dense(u)
         return self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))
 
+    def within(self, u: Any, length: Any) -> Any:
+        """1 where ||u|| is at most this length, else 0."""
+        return self._xp.where(self.length(u) <= length, 1.0, 0.0)
+
     def clip(self, u: Any, threshold: Any) -> Any:
         """u min(1, threshold/||u||)."""
         return self._bounded(u, threshold, False)
@@ -363,6 +371,13 @@ class BatchOperations:
             return deviation * self._context.normals(self._k, stream, self._index(i).clients, step)
         normals = engine.normal(self._context.replicates, self._k, clients, self.d, stream, step, where)
         return deviation * (normals if for_each else normals[0])
+
+    def normal(self, deviation: Any) -> Any:
+        """One number N(0, deviation^2), (S, 1)."""
+        if not many(deviation) and deviation == 0.0:
+            return self._xp.zeros((self.S, 1))
+        step, engine = self._next(SERVER_NOISE), self._context.engine
+        return deviation * engine.normal(self._context.replicates, self._k, 1, 1, SERVER_NOISE, step)[0]
 
     def _index(self, i: Any) -> Any:
         """The index of the clients for which something is drawn."""

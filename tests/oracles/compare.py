@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 from oracles import families
+from oracles.adaptive_clipping import adaptive_clipping
 from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_replicate, server_noise, step_of
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
+from oracles.local_dp import local_dp
 from oracles.mcmahan import mcmahan
 from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
@@ -27,7 +29,7 @@ from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import COIN, NOISE, Engine, Replicates
+from dpfl_theory.kernels.engine import COIN, NOISE, SERVER_NOISE, Engine, Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.base import Algorithm, Context, Round
@@ -180,6 +182,52 @@ def mcmahan_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: 
     )
 
 
+def local_dp_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """Local differential privacy; each member gets the same share of the sum of the noises, a vector sqrt(|S|) z."""
+    run = a.run.with_defaults()
+    members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
+    share = server_noise(problem.d, seed, replicate, k) / np.sqrt(max(len(members), 1))
+    return local_dp(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        w,
+        members,
+        k,
+        [share] * len(members),
+        eta=step_of(run.local_step, s, k),
+        eta_s=step_of(run.global_step, s, k),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        z=of_replicate(run.noise_multiplier, s),
+        divisor=a.cohort.divisor(problem.n) if "divisor" in run.replaced_parts else 0.0,
+    )
+
+
+def adaptive_clipping_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """Andrew et al. 2021 Algorithm 1. The count's normal number is the round's second draw."""
+    run, one = a.run.with_defaults(), Replicates(seed, replicate, 1)
+    z = of_replicate(run.noise_multiplier, s)
+    theta, C = adaptive_clipping(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        start,
+        [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)],
+        a.cohort.divisor(problem.n),
+        [server_noise(problem.d, seed, replicate, k) for k in range(rounds)],
+        [float(CPU.normal(one, k, 1, 1, SERVER_NOISE, 1)[0, 0, 0]) for k in range(rounds)],
+        eta=of_replicate(run.local_step, s),
+        eta_s=of_replicate(run.global_step, s),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        beta=of_replicate(run.momentum, s),
+        gamma=of_replicate(run.quantile, s),
+        eta_C=of_replicate(run.clip_rate, s),
+        multiplier=z,
+        sigma_b=of_replicate(run.count_noise, s) or 5.0 * z,
+    )
+    return {"server": theta, "C": C}
+
+
 def psi_of(run: Any, s: int) -> tuple[str, float]:
     """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
     if hasattr(run, "threshold"):
@@ -270,6 +318,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "fedavg-model-clipping": two_sided_step,
     "dp-norm-sgd": dp_sgd_step,
     "dp-fedavg-mcmahan": mcmahan_step,
+    "dp-fedavg-local": local_dp_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
@@ -282,11 +331,12 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "scaffold": scaffold_trace,
     "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
+    "dp-fedavg-adaptive": adaptive_clipping_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1, "C": 0}
 """The places of these parts in the state of a description."""
 
 
@@ -305,7 +355,7 @@ def trace(
 ) -> dict[str, np.ndarray]:
     """The oracle's result for one replicate."""
     name = name_of(a)
-    if hasattr(getattr(a, "run", None), "momentum"):
+    if name not in TRACES and hasattr(getattr(a, "run", None), "momentum"):
         return momentum_trace(a, problem, rounds, start, s, seed, replicate)
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, replicate)

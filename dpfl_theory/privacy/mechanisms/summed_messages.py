@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.mechanisms.averaged_messages import AveragedMessages
 from dpfl_theory.privacy.mechanisms.base import parameter
 
-__all__ = ["SummedMessages"]
+__all__ = ["CountedMessages", "SummedMessages"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,3 +29,42 @@ class SummedMessages(AveragedMessages):
     def sigma(self, clip: float) -> dict[str, float]:
         z = self.value("noise_multiplier")
         return {"z": z, "sigma_of_the_sum": z * clip * (2 if self.relation == "replace" else 1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedMessages(SummedMessages):
+    r"""As in `SummedMessages`, and the server also releases a noisy count of the messages within the threshold.
+
+    ``noise_multiplier`` is z, that of both together. A client moves the sum by at most C, and the count, from which half
+    the number of messages is subtracted, by at most 1/2. So both are one Gaussian mechanism with :math:`z^{-2} =
+    z_\Delta^{-2} + (2 \sigma_b)^{-2}`; ``count_noise`` is :math:`\sigma_b`, and :math:`z_\Delta C` is the noise of the
+    sum. Zero-out and add-remove: a client that is left out sends neither an update nor a bit.
+
+    >>> m = CountedMessages(clients=100, cohort=10, sampling="fixed", noise_multiplier=0.6, count_noise=0.5, rounds=50)
+    >>> m.sigma(clip=1.0)
+    {'z': 0.6, 'sigma_of_the_sum': 0.75}
+    """
+
+    count_noise: float | None = parameter("standard deviation sigma_b of the count's noise; by default 5 z")
+
+    def validate(self) -> None:
+        super().validate()
+        self.positive("count_noise")
+        z, most = self.noise_multiplier, self._most()
+        if z is not None and z >= most:
+            raise InputError(
+                f"`count_noise` is {self.count_noise}: the count alone has the multiplier {most:g}, and both together "
+                f"cannot have {z:g}; raise `count_noise` above {z / most * (self.count_noise or 0.0):g}"
+            )
+
+    def _most(self) -> float:
+        """The multiplier of the count alone."""
+        factor = 2.0 if self.relation == "replace" else 1.0
+        return math.inf if self.count_noise is None else 2.0 * self.count_noise / factor
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        """The noise of the sum, of multiplier z_delta."""
+        z = self.value("noise_multiplier")
+        most = 10.0 * z if self.count_noise is None else self._most()
+        found = super().sigma(clip)
+        return {**found, "sigma_of_the_sum": found["sigma_of_the_sum"] / math.sqrt(1.0 - (z / most) ** 2)}
