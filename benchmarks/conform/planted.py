@@ -16,7 +16,7 @@ IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise", "server_adds_noise", "built_in"
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
-MCMAHAN, ADAPTIVE, LOCAL_DP = "mcmahan", "adaptive_clipping", "local_dp"
+MCMAHAN, ADAPTIVE, LOCAL_DP, DP_SGD = "mcmahan", "adaptive_clipping", "local_dp", "dp_sgd"
 BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
@@ -39,6 +39,7 @@ CORRECT = {
     MCMAHAN: "dp-fedavg-mcmahan",
     ADAPTIVE: "dp-fedavg-adaptive",
     LOCAL_DP: "dp-fedavg-local",
+    DP_SGD: "dp-sgd",
 }
 """The rounds, and the algorithm of each."""
 
@@ -626,4 +627,37 @@ PLANTED = (
         "return update / max(1.0, np.linalg.norm(update) / max_norm)",
     ),
     Plant(LOCAL_DP, "max_norm, w.shape)", "max_norm, 1)", "one number for all coordinates"),
+    # DP-SGD over Poisson lots
+    Plant(
+        DP_SGD,
+        "(summed + noise) / expected_batch_size",
+        "(summed / max(lot, 1) + noise / expected_batch_size)",
+        "the lot is divided by its size",
+    ),
+    Plant(DP_SGD, "/ expected_batch_size", "/ max(lot, 1)", "the lot and its noise are divided by its size"),
+    Plant(
+        DP_SGD,
+        "(summed + noise) / expected_batch_size",
+        "(summed / expected_batch_size + noise)",
+        "noise of the sum on the average",
+    ),
+    Plant(
+        DP_SGD,
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=w.shape)",
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=(max(lot, 1), len(w))).sum(axis=0)",
+        "noise for each record",
+    ),
+    Plant(
+        DP_SGD,
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=w.shape)",
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=(len(clients), len(w))).sum(axis=0)",
+        "noise for each client",
+    ),
+    Plant(
+        DP_SGD,
+        "np.flatnonzero(rng.random(len(client)) < sample_rate)",
+        "rng.permutation(len(client))[: int(sample_rate * len(client))]",
+        "batches of a fixed size",
+    ),
+    Plant(DP_SGD, "noise_multiplier * max_grad_norm", "noise_multiplier", "sigma where the multiplier was meant"),
 )

@@ -20,6 +20,7 @@ REGISTERED: dict[str, type[Algorithm]] = {}
 @cache
 def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.adaptive_clipping import ALGORITHMS as ADAPTIVE
+    from dpfl_theory.algorithms.dp_sgd import ALGORITHMS as DP_SGD
     from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
     from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
     from dpfl_theory.algorithms.local_dp import ALGORITHMS as LOCAL_DP
@@ -29,7 +30,18 @@ def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.scaffold import ALGORITHMS as SCAFFOLD
     from dpfl_theory.algorithms.two_step_sizes import ALGORITHMS as TWO_STEP_SIZES
 
-    every = (*FEDAVG, *TWO_STEP_SIZES, *SCAFFNEW, *SCAFFOLD, *RECORD_LEVEL, *ERROR_FEEDBACK, *MCMAHAN, *ADAPTIVE, *LOCAL_DP)
+    every = (
+        *FEDAVG,
+        *TWO_STEP_SIZES,
+        *SCAFFNEW,
+        *SCAFFOLD,
+        *RECORD_LEVEL,
+        *ERROR_FEEDBACK,
+        *MCMAHAN,
+        *ADAPTIVE,
+        *LOCAL_DP,
+        *DP_SGD,
+    )
     return {one.name: one for one in every}
 
 

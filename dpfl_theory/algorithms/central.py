@@ -14,7 +14,9 @@ from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Reading, Setting
 
 __all__ = ["MULTIPLIER", "Central"]
 
-MULTIPLIER = replace(NOISE_MULTIPLIER, symbol="z", meaning="noise multiplier", aliases=("noise_multiplier",), default=None)
+MULTIPLIER = replace(
+    NOISE_MULTIPLIER, symbol="z", meaning="noise multiplier", aliases=("noise_multiplier",), default=None
+)
 """The noise multiplier as a parameter of its own."""
 AS_PRINTED = Reading("as printed")
 

@@ -84,8 +84,8 @@ OWN = (
     ),
     clip_fault(
         "every layer is clipped to S",
-        "each of m layers is clipped to the threshold of all together, so that a message has a norm of up to S sqrt(m): "
-        "clip each layer to S/sqrt(m)",
+        "each of m layers is clipped to the threshold of all together, so that a message has a norm of up to S "
+        "sqrt(m): clip each layer to S/sqrt(m)",
         private=True,
         bound=by_layers(lambda a, m: a.threshold),
     ),

@@ -171,6 +171,8 @@ class Algorithm:
     """Whether messages below the threshold stay as they are."""
     rounds: ClassVar[str] = "rounds"
     """The name of the number of rounds."""
+    lots: ClassVar[bool] = False
+    """Whether the records of a step are drawn independently, so that their number varies."""
     vectors: ClassVar[int] = 1
     """The number of vectors that a client sends in a communication."""
     is_reference: ClassVar[bool] = True

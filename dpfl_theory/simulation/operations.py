@@ -232,8 +232,10 @@ class BatchOperations:
     def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Batches]:
         """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes."""
         context = self._context
-        if not (i is Ellipsis or isinstance(i, Chosen)) or lots:
+        if not (i is Ellipsis or isinstance(i, Chosen)):
             raise InputError("a batched simulation draws floor(s R) records for all clients at once")
+        if lots and share < 1.0:
+            return self._lots(i, share), batches(context.problem, 1.0)
         own = batches(context.problem, share)
         if share == 1.0:
             return None, own
@@ -241,12 +243,30 @@ class BatchOperations:
         step = self._next(RECORDS)
         return context.engine.subsets(context.replicates, self._k, self._clients(i), own.sizes, own.counts, step), own
 
+    def _lots(self, i: Any, share: float) -> Any:
+        """The numbers of the records of the clients' lots (n, S, b), ascending, with -1 after them. Each record is in
+        its client's lot with this probability."""
+        xp, sizes, engine = (
+            self._xp,
+            self._context.engine.asarray(batches(self._context.problem, 1.0).sizes),
+            self._context.engine,
+        )
+        most = int(sizes.max())
+        u = engine.uniform(self._context.replicates, self._k, self.n * most, RECORDS, self._next(RECORDS))
+        place = xp.arange(most)
+        drawn = (u.reshape(self.S, self.n, most) < share) & (place < sizes[:, None])
+        chosen = xp.sort(xp.where(drawn, place, most), axis=2)
+        chosen = xp.where(chosen < most, chosen, -1).transpose(1, 0, 2)
+        return chosen[i] if isinstance(i, Chosen) else xp.ascontiguousarray(chosen)
+
     def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
         """The sum of each client's next batch of record gradients, each clipped, and their number."""
         context = self._context
         chosen, own = self._batch(i, share, lots)
         y, clients = self._at(i, y), self._clients(i)
         sums, _ = context.kernels.record_sums(y, clients, chosen, self.row(threshold))  # type: ignore[attr-defined]
+        if lots and chosen is not None:
+            return sums, (chosen >= 0).sum(axis=2)[:, :, None].astype(np.float64)
         if own.count is not None:
             return sums, own.count
         return sums, context.engine.asarray(own.counts.astype(np.float64))[clients][:, :, None]
@@ -259,6 +279,8 @@ class BatchOperations:
     def record_gradients(self, i: Any, y: Any, share: float, lots: bool = False) -> Any:
         """The gradients (b, n, S, d) of the records of each client's next batch, where all have b records."""
         context, xp = self._context, self._xp
+        if lots and share < 1.0:
+            raise InputError("lots of records have different sizes: a batched simulation has only their sums")
         chosen, own = self._batch(i, share, lots)
         b = own.count
         if b is None:

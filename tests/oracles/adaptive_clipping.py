@@ -26,7 +26,7 @@ def adaptive_clipping(
     multiplier: float,
     sigma_b: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """theta^0, ..., theta^T (T+1, d) and C^0, ..., C^T (T+1, 1) for given cohorts Q^t, standard normals z[t] (d,), z_b[t].
+    """theta^0, ..., theta^T (T+1, d) and C^0, ..., C^T (T+1, 1), for given cohorts Q^t and standard normals.
 
     A client that is missing from a cohort of m counts one half, as where b_i - 1/2 is added up.
     """

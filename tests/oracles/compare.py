@@ -21,6 +21,7 @@ from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
 from oracles.local_dp import local_dp
 from oracles.mcmahan import mcmahan
+from oracles.poisson_lots import poisson_lots_step
 from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
@@ -29,7 +30,7 @@ from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import COIN, NOISE, SERVER_NOISE, Engine, Replicates
+from dpfl_theory.kernels.engine import COIN, NOISE, RECORDS, SERVER_NOISE, Engine, Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.base import Algorithm, Context, Round
@@ -202,6 +203,21 @@ def local_dp_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed:
     )
 
 
+def dp_sgd_lots_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """DP-SGD. Record j of client i is in the lot where the uniform number i R + j is below the rate, R being the
+    largest number of records; without uniform numbers where the rate is 1."""
+    run, data = a.run.with_defaults(), problem.data  # type: ignore[attr-defined]
+    sizes = np.diff(data.offsets)
+    u = np.zeros((problem.n, int(sizes.max())))
+    if run.share < 1.0:
+        u = CPU.uniform(Replicates(seed, replicate, 1), k, u.size, RECORDS)[0].reshape(u.shape)
+    lots = [[j for j in range(size) if u[i, j] < run.share] for i, size in enumerate(sizes)]
+    noise = of_replicate(run.noise_multiplier, s) * server_noise(problem.d, seed, replicate, k)
+    return poisson_lots_step(
+        data, w, lots, run.share, step_of(run.global_step, s, k), of_replicate(run.threshold, s), noise
+    )
+
+
 def adaptive_clipping_trace(
     a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
 ) -> dict[str, np.ndarray]:
@@ -319,6 +335,7 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-norm-sgd": dp_sgd_step,
     "dp-fedavg-mcmahan": mcmahan_step,
     "dp-fedavg-local": local_dp_step,
+    "dp-sgd": dp_sgd_lots_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 

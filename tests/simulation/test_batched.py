@@ -89,6 +89,8 @@ RUNS: dict[str, Algorithm] = {
     "dp-fedavg-adaptive, one for each replicate": get("dp-fedavg-adaptive")(
         eta=EACH, E=2, C=EACH, z=EACH, sigma_b=0.3, gamma=0.7, eta_C=EACH
     ),
+    "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.7, s=1.0),
+    "dp-sgd, lots": get("dp-sgd")(eta=EACH, C=EACH, z=EACH, s=0.3),
     "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.3),
     "dp-fedavg-local, divided by the expected number": get("dp-fedavg-local").with_parts(
         get("dp-fedavg-local").readings[1].parts
@@ -115,6 +117,7 @@ SILENT = {
     "dp-fedavg-mcmahan": MCMAHAN(**LOCAL, C=0.05, w_hat=8.0, z=0.0),
     "dp-fedavg-adaptive": get("dp-fedavg-adaptive")(**LOCAL, C=0.05, z=0.0, beta=0.5),
     "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.0),
+    "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.0, s=1.0),
 }
 
 
@@ -362,7 +365,7 @@ def test_unequal_batches() -> None:
     data = PROBLEMS["logistic"].data
     offsets = np.array([0, 4, 12, 20, 24])
     unequal = LinearModel(replace(data, x=data.x[:24], y=data.y[:24], offsets=offsets), "unequal clients")
-    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches"):
+    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches", "dp-sgd, lots"):
         assert reference(RUNS[name], unequal, Cohort()) == []
     o = BatchOperations(context_of(unequal, 2), Cohort(), 0)
     with pytest.raises(InputError, match="clients have different numbers of records"):
@@ -420,11 +423,11 @@ def test_what_has_no_simulation_is_refused() -> None:
     problem = PROBLEMS["logistic"]
     with pytest.raises(InputError, match="drawn twice would write twice"):
         run_of(RUNS["scaffold"], problem, 2, cohort=Cohort("with-replacement", 2))
-    for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record"):
+    for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record", "dp-sgd"):
         with pytest.raises(InputError, match=f"all clients take part in every round of {name}"):
             run_of(RUNS[name], problem, 2, cohort=Cohort("fixed", 2))
-    with pytest.raises(InputError, match=r"draws floor\(s R\) records for all clients"):
-        operations(Cohort()).clipped_records(Ellipsis, 0.0, 0.5, 1.0, lots=True)
+    with pytest.raises(InputError, match="lots of records have different sizes"):
+        operations(Cohort()).record_gradients(Ellipsis, 0.0, 0.5, lots=True)
 
 
 # Random numbers, and what a batched simulation refuses.

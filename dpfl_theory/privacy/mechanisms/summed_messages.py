@@ -16,8 +16,8 @@ __all__ = ["CountedMessages", "SummedMessages"]
 class SummedMessages(AveragedMessages):
     r"""message_i = w_i clip(u_i, C) with fixed weights w_i of at most 1, and the server adds noise to a cohort's sum.
 
-    ``noise_multiplier`` is z: the sum's noise has standard deviation :math:`z C` for zero-out and add-remove, :math:`2 z
-    C` for replace. What the noisy sum is divided by must not depend on the cohort.
+    ``noise_multiplier`` is z: the sum's noise has standard deviation :math:`z C` for zero-out and add-remove,
+    :math:`2 z C` for replace. What the noisy sum is divided by must not depend on the cohort.
 
     >>> m = SummedMessages(clients=100, cohort=10, sampling="poisson", noise_multiplier=2.0, rounds=50)
     >>> m.sigma(clip=0.5)
@@ -35,8 +35,8 @@ class SummedMessages(AveragedMessages):
 class CountedMessages(SummedMessages):
     r"""As in `SummedMessages`, and the server also releases a noisy count of the messages within the threshold.
 
-    ``noise_multiplier`` is z, that of both together. A client moves the sum by at most C, and the count, from which half
-    the number of messages is subtracted, by at most 1/2. So both are one Gaussian mechanism with :math:`z^{-2} =
+    ``noise_multiplier`` is z, that of both together. A client moves the sum by at most C, and the count, from which
+    half the number of messages is subtracted, by at most 1/2. So both are one Gaussian mechanism with :math:`z^{-2} =
     z_\Delta^{-2} + (2 \sigma_b)^{-2}`; ``count_noise`` is :math:`\sigma_b`, and :math:`z_\Delta C` is the noise of the
     sum. Zero-out and add-remove: a client that is left out sends neither an update nor a bit.
 
