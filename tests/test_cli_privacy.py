@@ -39,6 +39,7 @@ NEEDED: dict[str, dict[str, Any]] = {
     "dp-normfedavg": {"clients": 100},
     **{f"dp-fedavg-{name}": {"clients": 100} for name in ("mcmahan", "adaptive", "local")},
     "dp-sgd": {"sampling_rate": 0.1},
+    "dp-ftrl": {},
     "dp-fedavg-record": SMALL,
     "dp-fedsgd": {"users": 10, "records": 50, "user_rate": 0.5},
     "dp-scaffold": SMALL,
@@ -614,7 +615,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (
             ("account", "--algorithm", "dp-fedav", "--delta", "1e-5"),
-            "'dp-fedavg-record' or 'dp-fedavg-two-sided'?",
+            "did you mean 'dp-fedavg'?",
         ),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
         (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),

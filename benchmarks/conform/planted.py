@@ -17,6 +17,7 @@ CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise",
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
 MCMAHAN, ADAPTIVE, LOCAL_DP, DP_SGD = "mcmahan", "adaptive_clipping", "local_dp", "dp_sgd"
+DP_FTRL = "dp_ftrl"
 BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
@@ -40,6 +41,7 @@ CORRECT = {
     ADAPTIVE: "dp-fedavg-adaptive",
     LOCAL_DP: "dp-fedavg-local",
     DP_SGD: "dp-sgd",
+    DP_FTRL: "dp-ftrl",
 }
 """The rounds, and the algorithm of each."""
 
@@ -660,4 +662,39 @@ PLANTED = (
         "batches of a fixed size",
     ),
     Plant(DP_SGD, "noise_multiplier * max_grad_norm", "noise_multiplier", "sigma where the multiplier was meant"),
+    # DP-FTRL with tree aggregation
+    Plant(
+        DP_FTRL,
+        'state["start"] + server_lr * noisy / cohort_size, state',
+        'w + server_lr * (state["sum"] - state.pop("old", 0) + state["last"]) / cohort_size, '
+        '{**state, "old": state["sum"]}',
+        "the noise of prefixes in place of its differences",
+    ),
+    Plant(
+        DP_FTRL,
+        "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
+        "self.all = getattr(self, 'all', 0) + self.nodes[height]\n        return self.all",
+        "independent noise in each round",
+    ),
+    Plant(
+        DP_FTRL,
+        "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
+        "return sum(rng.normal(0.0, self.deviation, self.d) for h in self.nodes if self.count >> h & 1)",
+        "nodes that are drawn anew",
+        "self.nodes[height] = rng.normal(0.0, self.deviation, self.d)",
+        "self.nodes[height] = 0.0",
+    ),
+    Plant(DP_FTRL, '["tree"].count == restart_frequency', '["tree"].count < 0', "a tree without restart"),
+    Plant(
+        DP_FTRL,
+        'state["earlier"] = state["earlier"] + state["last"]',
+        'state["earlier"] = state["earlier"]',
+        "the noise of earlier trees is lost at a restart",
+    ),
+    Plant(
+        DP_FTRL,
+        'noisy = state["sum"] + state["earlier"] + state["last"]',
+        'noisy = state["sum"] + state["earlier"] + state["last"] * (state["tree"].count < 0)',
+        "no noise",
+    ),
 )

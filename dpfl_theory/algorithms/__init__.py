@@ -20,6 +20,7 @@ REGISTERED: dict[str, type[Algorithm]] = {}
 @cache
 def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.adaptive_clipping import ALGORITHMS as ADAPTIVE
+    from dpfl_theory.algorithms.dp_ftrl import ALGORITHMS as DP_FTRL
     from dpfl_theory.algorithms.dp_sgd import ALGORITHMS as DP_SGD
     from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
     from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
@@ -41,6 +42,7 @@ def _own() -> dict[str, type[Algorithm]]:
         *ADAPTIVE,
         *LOCAL_DP,
         *DP_SGD,
+        *DP_FTRL,
     )
     return {one.name: one for one in every}
 

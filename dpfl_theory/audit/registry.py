@@ -253,6 +253,8 @@ AUDITS: dict[str, Audit] = {
         "dp-fedavg-adaptive", 1.5, relation="replace", canaries=_REPLACE, cohort=_FIXED, more={"sigma_b": 3.0}
     ),
     "dp-fedavg-local, third party": _central("dp-fedavg-local", 0.6, view="third-party"),
+    "dp-ftrl, 3 rounds": _central("dp-ftrl", 2.0, rounds=3, canaries=_LATE),
+    "dp-ftrl, 2 trees": _central("dp-ftrl", 2.0, rounds=2, more={"restart": 1}),
     "dp-sgd": _lots(1.0, 1.0),
     "dp-sgd, lots, 2 rounds": _lots(1.0, 0.5, rounds=2),
     "dp-sgd, replace": _lots(1.0, 1.0, relation="replace", canaries=_REPLACE),

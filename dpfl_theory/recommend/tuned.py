@@ -226,7 +226,8 @@ class Tuned:
         own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
         bound = getattr(run, "threshold", None)
         noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(1.0 if bound is None else bound)
-        return {**own, self.kind.rounds: self.iterations(values), **noise}
+        multiplier = {} if self.noise in noise else {self.noise: noise_multiplier}
+        return {**own, self.kind.rounds: self.iterations(values), **multiplier, **noise}
 
     def placed(self, hyperparameters: Values) -> dict[str, float]:
         """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""

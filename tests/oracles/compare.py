@@ -16,6 +16,7 @@ import numpy as np
 from oracles import families
 from oracles.adaptive_clipping import adaptive_clipping
 from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_replicate, server_noise, step_of
+from oracles.dp_ftrl import dp_ftrl
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
@@ -244,6 +245,27 @@ def adaptive_clipping_trace(
     return {"server": theta, "C": C}
 
 
+def dp_ftrl_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """DP-FTRL."""
+    run = a.run.with_defaults()
+    w = dp_ftrl(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        start,
+        [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)],
+        a.cohort.divisor(problem.n),
+        [server_noise(problem.d, seed, replicate, k) for k in range(rounds)],
+        eta=of_replicate(run.local_step, s),
+        eta_s=of_replicate(run.global_step, s),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        z=of_replicate(run.noise_multiplier, s),
+        restart=run.restart,
+    )
+    return {"server": w}
+
+
 def psi_of(run: Any, s: int) -> tuple[str, float]:
     """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
     if hasattr(run, "threshold"):
@@ -349,6 +371,7 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
     "dp-fedavg-adaptive": adaptive_clipping_trace,
+    "dp-ftrl": dp_ftrl_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""

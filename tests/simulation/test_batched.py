@@ -89,6 +89,8 @@ RUNS: dict[str, Algorithm] = {
     "dp-fedavg-adaptive, one for each replicate": get("dp-fedavg-adaptive")(
         eta=EACH, E=2, C=EACH, z=EACH, sigma_b=0.3, gamma=0.7, eta_C=EACH
     ),
+    "dp-ftrl": get("dp-ftrl")(**LOCAL, C=0.05, z=0.7),
+    "dp-ftrl, trees of 3 rounds": get("dp-ftrl")(eta=EACH, E=2, C=EACH, z=EACH, restart=3),
     "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.7, s=1.0),
     "dp-sgd, lots": get("dp-sgd")(eta=EACH, C=EACH, z=EACH, s=0.3),
     "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.3),
@@ -98,8 +100,8 @@ RUNS: dict[str, Algorithm] = {
 }
 
 
-OFF_TAPE = ("dp-fedavg-adaptive",)
-"""Algorithms whose rounds a tape cannot hold: it has no exponentials."""
+OFF_TAPE = ("dp-fedavg-adaptive", "dp-ftrl")
+"""Algorithms whose rounds a tape cannot hold: it has no exponentials, and rounds must not depend on their number."""
 SILENT = {
     "fedavg": RUNS["fedavg"],
     "dp-fedavg": get("dp-fedavg")(**FEDAVG, C=0.5, sigma=0.0),
@@ -118,6 +120,7 @@ SILENT = {
     "dp-fedavg-adaptive": get("dp-fedavg-adaptive")(**LOCAL, C=0.05, z=0.0, beta=0.5),
     "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.0),
     "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.0, s=1.0),
+    "dp-ftrl": get("dp-ftrl")(**LOCAL, C=0.05, z=0.0),
 }
 
 

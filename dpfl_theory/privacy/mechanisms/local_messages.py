@@ -22,7 +22,7 @@ class LocalMessages(AveragedMessages):
     `AveragedMessages` with the multiplier :math:`\sqrt r z` of a sum releases.
 
     >>> LocalMessages(clients=100, cohort=25, sampling="fixed", noise_multiplier=2.0, rounds=50).sigma(clip=0.5)
-    {'z': 2.0, 'sigma': 1.0}
+    {'sigma_of_one_message': 1.0}
     """
 
     noise: str = parameter("each client adds noise", default="per-client", choices=("per-client",))
@@ -59,5 +59,5 @@ class LocalMessages(AveragedMessages):
         }
 
     def sigma(self, clip: float) -> dict[str, float]:
-        z = self.value("noise_multiplier")
-        return {"z": z, "sigma": z * clip * (2 if self.relation == "replace" else 1)}
+        factor = 2 if self.relation == "replace" else 1
+        return {"sigma_of_one_message": self.value("noise_multiplier") * clip * factor}

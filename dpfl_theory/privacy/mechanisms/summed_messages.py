@@ -21,14 +21,13 @@ class SummedMessages(AveragedMessages):
 
     >>> m = SummedMessages(clients=100, cohort=10, sampling="poisson", noise_multiplier=2.0, rounds=50)
     >>> m.sigma(clip=0.5)
-    {'z': 2.0, 'sigma_of_the_sum': 1.0}
+    {'sigma_of_the_sum': 1.0}
     """
 
     noise: str = parameter("the server adds the noise, to the sum", default="average", choices=("average",))
 
     def sigma(self, clip: float) -> dict[str, float]:
-        z = self.value("noise_multiplier")
-        return {"z": z, "sigma_of_the_sum": z * clip * (2 if self.relation == "replace" else 1)}
+        return {"sigma_of_the_sum": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +41,7 @@ class CountedMessages(SummedMessages):
 
     >>> m = CountedMessages(clients=100, cohort=10, sampling="fixed", noise_multiplier=0.6, count_noise=0.5, rounds=50)
     >>> m.sigma(clip=1.0)
-    {'z': 0.6, 'sigma_of_the_sum': 0.75}
+    {'sigma_of_the_sum': 0.75}
     """
 
     count_noise: float | None = parameter("standard deviation sigma_b of the count's noise; by default 5 z")
@@ -66,5 +65,5 @@ class CountedMessages(SummedMessages):
         """The noise of the sum, of multiplier z_delta."""
         z = self.value("noise_multiplier")
         most = 10.0 * z if self.count_noise is None else self._most()
-        found = super().sigma(clip)
-        return {**found, "sigma_of_the_sum": found["sigma_of_the_sum"] / math.sqrt(1.0 - (z / most) ** 2)}
+        (total,) = super().sigma(clip).values()
+        return {"sigma_of_the_sum": total / math.sqrt(1.0 - (z / most) ** 2)}
