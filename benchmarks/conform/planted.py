@@ -666,7 +666,7 @@ PLANTED = (
     Plant(
         DP_FTRL,
         'state["start"] + server_lr * noisy / cohort_size, state',
-        'w + server_lr * (state["sum"] - state.pop("old", 0) + state["last"]) / cohort_size, '
+        'w + server_lr * (state["sum"] - state.pop("old", 0) + state["earlier"] + state["last"]) / cohort_size, '
         '{**state, "old": state["sum"]}',
         "the noise of prefixes in place of its differences",
     ),
@@ -694,7 +694,7 @@ PLANTED = (
     Plant(
         DP_FTRL,
         'noisy = state["sum"] + state["earlier"] + state["last"]',
-        'noisy = state["sum"] + state["earlier"] + state["last"] * (state["tree"].count < 0)',
+        'noisy = state["sum"]',
         "no noise",
     ),
 )

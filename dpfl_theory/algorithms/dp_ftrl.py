@@ -53,7 +53,7 @@ OWN = (
         "the noise of all nodes of a prefix is drawn in every round: a node's noise must stay the same, or averages of "
         "rounds cancel it",
         private=True,
-        prefix=lambda a, o, nodes, k, new: new + o.gaussian(a.deviation(o) * max(k.bit_count() - 1, 0) ** 0.5),
+        prefix=lambda a, o, nodes, k, new: nodes[-1] + new + o.gaussian(a.deviation(o) * (k.bit_count() - 1) ** 0.5),
     ),
     noise_fault(
         "a tree without restart",

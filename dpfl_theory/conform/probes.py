@@ -256,9 +256,9 @@ class Plan:
 
     @cached_property
     def spreads(self) -> list[Spread]:
-        """Two rounds, or as many as its noise needs, with every setting. More rounds with cohorts of other sizes and in another world, since noise
-        must not depend on the data. Many rounds with the first setting, since noise must stay the same. In single
-        precision only first rounds, in which w is a linear function of the noise."""
+        """Two rounds, or as many as its noise needs, with every setting. More rounds with cohorts of other sizes and
+        in another world, since noise must not depend on the data. Many rounds with the first setting, since noise must
+        stay the same. In single precision only first rounds, in which w is a linear function of the noise."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
