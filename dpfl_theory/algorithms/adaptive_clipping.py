@@ -28,7 +28,10 @@ SAFE = 5.0
 
 def split(z: Any, half: Any) -> Any:
     """(z^-2 - half^-2)^(-1/2), infinite for z >= half."""
-    return z if np.ndim(z) == 0 and z == 0 else z / np.sqrt(np.maximum(1.0 - (z / half) ** 2, 0.0))
+    if np.ndim(z) == 0 and z == 0:
+        return z
+    with np.errstate(divide="ignore"):
+        return z / np.sqrt(np.maximum(1.0 - (z / half) ** 2, 0.0))
 
 
 class AdaptiveClipping(Central):
@@ -72,6 +75,7 @@ class AdaptiveClipping(Central):
         default=0.0,
         trials=(10.0, 4.0),
     )
+    split = staticmethod(split)
     first: Any = None
     """The threshold of the first round."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dpfl_theory.algorithms.adaptive_clipping import split
 from dpfl_theory.algorithms.faults import clip_fault, noise_fault
 from dpfl_theory.lazy import numpy as np
 
@@ -29,13 +28,13 @@ OWN = (
         "a split for a count that moves by 1",
         "the updates have the multiplier (z^-2 - sigma_b^-2)^(-1/2), as if a client moved the count by 1: around 1/2 "
         "it moves it by 1/2, so that (z^-2 - (2 sigma_b)^-2)^(-1/2) is enough",
-        sum_multiplier=lambda a, o: split(a.noise_multiplier, a.count_deviation(o) / a.relation_factor),
+        sum_multiplier=lambda a, o: a.split(a.noise_multiplier, a.count_deviation(o) / a.relation_factor),
     ),
     noise_fault(
         "the count's noise on the share",
         "N(0, sigma_b^2) is added to the share of the updates, not to their number: this is m times too much",
         count_deviation=lambda a, o: a.printed_count_deviation(o) * o.expected,
-        sum_multiplier=lambda a, o: split(a.noise_multiplier, 2.0 * a.printed_count_deviation(o) / a.relation_factor),
+        sum_multiplier=lambda a, o: a.split(a.noise_multiplier, 2.0 * a.printed_count_deviation(o) / a.relation_factor),
     ),
     clip_fault(
         "the threshold moves the wrong way",
