@@ -680,7 +680,7 @@ PLANTED = (
         DP_FTRL,
         "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
         "return sum(rng.normal(0.0, self.deviation, self.d) for h in self.nodes if self.count >> h & 1)",
-        "nodes that are drawn anew",
+        "nodes that are drawn again",
         "self.nodes[height] = rng.normal(0.0, self.deviation, self.d)",
         "self.nodes[height] = 0.0",
     ),

@@ -7,7 +7,7 @@ that where a client is replaced.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Reading, Setting
@@ -26,7 +26,7 @@ class Central(DPTwoSidedFedAvg):
 
     sigma_of = "average"
     samplings = ("poisson", "fixed")
-    readings = (AS_PRINTED,)
+    readings: ClassVar[tuple[Reading, ...]] = (AS_PRINTED,)
     mechanism = "SummedMessages"
     relation_factor = 1.0
     """How far a client moves the sum, in C: 2 where it is replaced, 1 where it is left out."""
@@ -49,7 +49,7 @@ class Central(DPTwoSidedFedAvg):
             *("l2_norm_clip", "max_grad_norm", "clipping_norm"),
         ),
         scale=replace(
-            DPTwoSidedFedAvg.threshold.scale,  # type: ignore[arg-type]
+            DPTwoSidedFedAvg.threshold.scale,
             text="E eta times the mean gradient norm at the start",
         ),
     )

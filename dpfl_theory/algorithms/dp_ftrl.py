@@ -49,7 +49,7 @@ OWN = (
         prefix=lambda a, o, nodes, place, fresh: nodes[0] + fresh,
     ),
     noise_fault(
-        "nodes that are drawn anew",
+        "nodes that are drawn again",
         "the noise of all nodes of a prefix is drawn in every round: a node's noise must stay the same, or averages of "
         "rounds cancel it",
         private=True,
@@ -112,7 +112,7 @@ class DPFTRL(Central):
 
     def place(self, o: Any) -> int:
         """The number of the round in its tree, from 1."""
-        return int(o.number) % min(self.restart, ONE_TREE) + 1
+        return int(int(o.number) % min(self.restart, ONE_TREE)) + 1
 
     def begun(self, o: Any, nodes: Any) -> Any:
         """The state at the beginning of another tree."""

@@ -2,15 +2,15 @@
 
     Delta_i = clip(y_i - w, C) + N(0, (z C)^2 I);  w = w + eta_s (1/|S|) sum_{i in S} Delta_i
 
-z is the multiplier of a message, so the average of r messages has the noise z C/sqrt(r), which is sqrt(r) times that of
-a trusted server with the same multiplier. The server sees every message. Division by |S| uses nothing but those.
+z is the multiplier of a message. So the average of r messages has the noise z C/sqrt(r), sqrt(r) times that of a
+trusted server with the same multiplier. The server sees every message. Division by |S| uses nothing but those.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.central import AS_PRINTED, Central
@@ -58,7 +58,7 @@ class LocalDP(Central):
     source = "the Gaussian mechanism on each message"
     sigma_of = "message"
     samplings = ("fixed", "poisson")
-    readings = (
+    readings: ClassVar[tuple[Reading, ...]] = (
         AS_PRINTED,
         Reading("the sum is divided by the expected number of messages", {"divisor": lambda a, o, members: o.expected}),
     )

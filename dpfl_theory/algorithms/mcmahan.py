@@ -12,7 +12,7 @@ by up to 2S/(q W), so its noise is twice as large.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.central import AS_PRINTED, Central
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault
@@ -110,7 +110,7 @@ class McMahan(Central):
     name = "dp-fedavg-mcmahan"
     title = "DP-FedAvg with capped weights"
     source = "McMahan et al. 2018 Algorithm 1"
-    readings = (
+    readings: ClassVar[tuple[Reading, ...]] = (
         AS_PRINTED,
         Reading("each layer is clipped", PER_LAYER),
         Reading("all clients have the weight 1", ALIKE),

@@ -215,7 +215,7 @@ class BatchOperations:
 
     # Records.
     def records(self, i: Any) -> Any:
-        """The number of client i's records; 1 on a problem without records, whose clients count alike."""
+        """The number of client i's records; 1 on a problem without records, whose clients have equal weights."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             return 1
