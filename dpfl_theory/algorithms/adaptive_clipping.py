@@ -80,7 +80,7 @@ class AdaptiveClipping(Central):
     """The threshold of the first round."""
 
     def releases(self, setting: Setting) -> dict[str, Any]:
-        return {**super().releases(setting), "count_noise": self.count_noise or None}
+        return {**super().releases(setting), "count_noise": self.count_noise or 0.0}
 
     def count_deviation(self, o: Any) -> Any:
         """The standard deviation of the count's noise."""

@@ -76,9 +76,8 @@ def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
     _, _, on = run(name, v, 1, 1, noise=0.0)
     one, who, _ = run(name, v, 1, 20_000, noise=0.02 if name == "dp-norm-ec" else 1.0)
     size = v if name != "dp-norm-ec" else {**v, "sigma": 0.02 * v["sigma"]}
-    if (
-        v["scheme"] == "poisson" and "sigma" in get(name).parameters
-    ):  # every replicate has its own cohort: noise alone is compared, at the mean size r
+    own = "sigma" in get(name).parameters  # the clients add the noise
+    if v["scheme"] == "poisson" and own:  # a cohort for each replicate: noise alone is compared, at the mean size r
         return _compare_noise_of_all(name, size, one[0], on)
     w = one[0]
     if v["scheme"] != "full":  # every replicate has its own cohort, whose signal a run without noise has

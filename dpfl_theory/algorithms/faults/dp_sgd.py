@@ -31,8 +31,8 @@ def bounded(bound: Callable[[Any, Any, Any], Any]) -> Any:
 
 def noisy(name: str, description: str, factor: Callable[[Any, Any, Any], Any], **facts: Any) -> Fault:
     """A factor of the noise, a function of the algorithm, ``o`` and the clients' parts of the lot."""
-    noise = {"noise": lambda a, o, updates: o.gaussian(factor(a, o, updates) * a.deviation(o))}
-    return noise_fault(name, description, **facts, **noise)
+    noise = lambda a, o, updates: o.gaussian(factor(a, o, updates) * a.deviation(o))  # noqa: E731
+    return noise_fault(name, description, noise=noise, **facts)
 
 
 DIVIDED = "which is random and not covered by the accounting: divide it by the expected size s N"

@@ -35,6 +35,7 @@ class LocalMessages(AveragedMessages):
 
     def _of_sums(self) -> AveragedMessages:
         names = ("clients", "cohort", "sampling", "relation", "view", "rounds")
+        self.count("clients"), self.count("rounds")  # an error names this algorithm
         z = self.value("noise_multiplier") * math.sqrt(self.size())
         return AveragedMessages(**{name: getattr(self, name) for name in names}, noise_multiplier=z)
 

@@ -44,26 +44,26 @@ class CountedMessages(SummedMessages):
     {'sigma_of_the_sum': 0.75}
     """
 
-    count_noise: float | None = parameter("standard deviation sigma_b of the count's noise; by default 5 z")
+    count_noise: float = parameter("standard deviation sigma_b of the count's noise; 0 for 5 z", default=0.0)
 
     def validate(self) -> None:
         super().validate()
-        self.positive("count_noise")
+        self._of_kind("nonnegative", ["count_noise"])
         z, most = self.noise_multiplier, self._most()
         if z is not None and z >= most:
             raise InputError(
                 f"`count_noise` is {self.count_noise}: the count alone has the multiplier {most:g}, and both together "
-                f"cannot have {z:g}; raise `count_noise` above {z / most * (self.count_noise or 0.0):g}"
+                f"cannot have {z:g}; raise `count_noise` above {z / most * self.count_noise:g}"
             )
 
     def _most(self) -> float:
         """The multiplier of the count alone."""
         factor = 2.0 if self.relation == "replace" else 1.0
-        return math.inf if self.count_noise is None else 2.0 * self.count_noise / factor
+        return 2.0 * self.count_noise / factor if self.count_noise else math.inf
 
     def sigma(self, clip: float) -> dict[str, float]:
         """The noise of the sum, of multiplier z_delta."""
         z = self.value("noise_multiplier")
-        most = 10.0 * z if self.count_noise is None else self._most()
+        most = self._most() if self.count_noise else 10.0 * z
         (total,) = super().sigma(clip).values()
         return {"sigma_of_the_sum": total / math.sqrt(1.0 - (z / most) ** 2)}
