@@ -17,9 +17,14 @@ from oracles.compare import ARRAY, differs, play, problem_of, starting_points
 from oracles.families import Transformed
 
 import dpfl_theory.simulation as package
+from dpfl_theory.algorithms.adaptive_clipping import AdaptiveClipping
 from dpfl_theory.algorithms.averaging import with_momentum
+from dpfl_theory.algorithms.dp_ftrl import DPFTRL
+from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.error_feedback import DPNormSGD, ErrorFeedback, InformedClip21, InformedNormEC
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.algorithms.local_dp import LocalDP
+from dpfl_theory.algorithms.mcmahan import McMahan
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold
@@ -40,6 +45,7 @@ ROUNDS, REPLICATES, SEED = 7, 3, 8
 DESCRIBED = (
     *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
     *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
+    *(McMahan, AdaptiveClipping, LocalDP, DPFTRL, DPSGD),
     *(Scaffold, DPScaffold, RecordLevelFedAvg, InformedClip21, InformedNormEC, DPNormSGD),
 )
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
