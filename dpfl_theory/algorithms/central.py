@@ -11,8 +11,9 @@ from typing import Any, ClassVar, Self
 
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Reading, Setting
+from dpfl_theory.errors import InputError
 
-__all__ = ["MULTIPLIER", "Central"]
+__all__ = ["AS_PRINTED", "MULTIPLIER", "Central", "third_party"]
 
 MULTIPLIER = replace(
     NOISE_MULTIPLIER, symbol="z", meaning="noise multiplier", aliases=("noise_multiplier",), default=None
@@ -21,11 +22,19 @@ MULTIPLIER = replace(
 AS_PRINTED = Reading("as printed")
 
 
+def third_party(algorithm: str, setting: Setting) -> Setting:
+    """The setting. Raises InputError where the server is the observer: it adds the noise itself."""
+    if setting.view == "server":
+        raise InputError(f"`view` is server: the server of {algorithm} sees sums before any noise; use third-party")
+    return setting
+
+
 class Central(DPTwoSidedFedAvg):
     """A round in which the server adds the noise, once, to the sum."""
 
     sigma_of = "average"
     samplings = ("poisson", "fixed")
+    relations = ("zero-out", "replace", "add-remove")
     readings: ClassVar[tuple[Reading, ...]] = (AS_PRINTED,)
     mechanism = "SummedMessages"
     relation_factor = 1.0

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from dpfl_theory.algorithms.central import Central
+from dpfl_theory.algorithms.central import Central, third_party
 from dpfl_theory.algorithms.faults import noise_fault
 from dpfl_theory.core.algorithm import Extends, Fault, Setting
 from dpfl_theory.core.parameter import Parameter
@@ -101,11 +101,8 @@ class DPFTRL(Central):
     )
 
     def releases(self, setting: Setting) -> dict[str, Any]:
-        return {
-            "relation": setting.relation,
-            "restart": min(self.restart or ONE_TREE, ONE_TREE),
-            "rounds": setting.rounds,
-        }
+        restart = min(self.restart or ONE_TREE, ONE_TREE)
+        return {"relation": third_party(self.name, setting).relation, "restart": restart, "rounds": setting.rounds}
 
     def initial(self, o: Any, w: Any) -> Any:
         return (o.zero,) * (ONE_TREE.bit_length() + 1)

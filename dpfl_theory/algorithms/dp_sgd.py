@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
-from dpfl_theory.algorithms.central import AS_PRINTED, MULTIPLIER, Central
+from dpfl_theory.algorithms.central import AS_PRINTED, MULTIPLIER, Central, third_party
 from dpfl_theory.algorithms.record_level import RecordLevel
 from dpfl_theory.core.algorithm import Fault, Setting
 from dpfl_theory.core.parameter import Range
@@ -53,6 +53,7 @@ class DPSGD(Averaging):
     length = RecordLevel.length
 
     def releases(self, setting: Setting) -> dict[str, Any]:
+        setting = third_party(self.name, setting)
         return {"sampling_rate": self.share, "relation": setting.relation, "rounds": setting.rounds}
 
     under = Central.under

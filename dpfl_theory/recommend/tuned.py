@@ -402,6 +402,8 @@ def space(kind: Any) -> type[Tuned]:
     described = {
         n: getattr(kind, n) for n in ("name", "title", "source", "protects", "relations", "samplings", "vectors")
     }
+    if kind.protects == "record":  # all of these are compared under one relation
+        described["relations"] = tuple(sorted(kind.relations, key=lambda one: one != "replace"))
     described["__reduce__"] = lambda self: (_restored, (handle(kind), self.problem, self.budget))
     described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
     described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
