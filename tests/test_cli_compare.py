@@ -143,7 +143,7 @@ def test_what_no_accountant_certifies_is_refused_by_name(own: str, capsys: Outpu
     for more, said in (
         (
             ["--relation", "zero-out", "--algorithm", "dp-scaffold"],
-            "dp-scaffold for that, it has replace; --relation is",
+            "certifies dp-scaffold for that, it has replace",
         ),
         (["--relation", "swap"], "--relation is 'swap': choose one of zero-out, replace, add-remove"),
         (["--sampling", "poisson"], "--sampling is poisson, but all clients take part: also give a --cohort below 5"),

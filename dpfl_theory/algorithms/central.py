@@ -34,7 +34,7 @@ class Central(DPTwoSidedFedAvg):
 
     sigma_of = "average"
     samplings = ("poisson", "fixed")
-    relations = ("zero-out", "replace", "add-remove")
+    relations: ClassVar[tuple[str, ...]] = ("zero-out", "replace", "add-remove")
     readings: ClassVar[tuple[Reading, ...]] = (AS_PRINTED,)
     mechanism = "SummedMessages"
     relation_factor = 1.0
