@@ -27,8 +27,7 @@ RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "tamuna": (_SCAFFNEW, "TAMUNA extends ScaffNew by partial participation and compression"),
     "ef14": (("dp-clip21", "dp-norm-ec"), "both use EF21, another form of error feedback"),
     "ef21": (("dp-clip21", "dp-norm-ec"), "Clip21 is EF21 with clipping"),
-    "ftrl": (("dp-fedavg",), "DP-FTRL adds correlated noise to the clipped sum, DP-FedAvg independent noise"),
-    "adaptiveclipping": (("dp-fedavg",), "with a constant threshold adaptive clipping is DP-FedAvg"),
+    "adaptiveclipping": (("dp-fedavg-adaptive",), "it is DP-FedAvg with adaptive clipping"),
 }
 """The nearest algorithms and why, by name without hyphens and without ``dp``; the first known one of them is named."""
 _OTHERS = (

@@ -19,6 +19,10 @@ REGISTERED: dict[str, type[Algorithm]] = {}
 
 @cache
 def _own() -> dict[str, type[Algorithm]]:
+    from dpfl_theory.algorithms.adaptive_clipping import ALGORITHMS as ADAPTIVE
+    from dpfl_theory.algorithms.dp_ftrl import ALGORITHMS as DP_FTRL
+    from dpfl_theory.algorithms.dp_mcmahan import ALGORITHMS as DP_MCMAHAN
+    from dpfl_theory.algorithms.dp_sgd import ALGORITHMS as DP_SGD
     from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
     from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
     from dpfl_theory.algorithms.fedavgm import ALGORITHMS as FEDAVGM
@@ -26,6 +30,7 @@ def _own() -> dict[str, type[Algorithm]]:
     from dpfl_theory.algorithms.fednova import ALGORITHMS as FEDNOVA
     from dpfl_theory.algorithms.fedopt import ALGORITHMS as FEDOPT
     from dpfl_theory.algorithms.fedprox import ALGORITHMS as FEDPROX
+    from dpfl_theory.algorithms.local_dp import ALGORITHMS as LOCAL_DP
     from dpfl_theory.algorithms.mcmahan import ALGORITHMS as MCMAHAN
     from dpfl_theory.algorithms.record_level import ALGORITHMS as RECORD_LEVEL
     from dpfl_theory.algorithms.scaffnew import ALGORITHMS as SCAFFNEW
@@ -41,6 +46,7 @@ def _own() -> dict[str, type[Algorithm]]:
         *ERROR_FEEDBACK,
     )
     every += (*MCMAHAN, *FEDAVGM, *FEDPROX, *FEDNOVA, *FEDOPT, *FEDDYN)
+    every += (*DP_MCMAHAN, *ADAPTIVE, *LOCAL_DP, *DP_SGD, *DP_FTRL)
     return {one.name: one for one in every}
 
 

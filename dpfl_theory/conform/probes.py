@@ -368,14 +368,14 @@ class Plan:
 
     @cached_property
     def spreads(self) -> list[Spread]:
-        """Two rounds, with every setting. More rounds with cohorts of other sizes and in another world, since noise
-        must not depend on the data. Many rounds with the first setting, since noise must stay the same. In single
-        precision only first rounds, in which w is a linear function of the noise."""
+        """Two rounds, or as many as its noise needs, with every setting. More rounds with cohorts of other sizes and
+        in another world, since noise must not depend on the data. Many rounds with the first setting, since noise must
+        stay the same. In single precision only first rounds, in which w is a linear function of the noise."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
             r = int(v["r"])
-            several = [tuple(cohorts(v, 2, k))]
+            several = [tuple(cohorts(v, self.reference.algorithm.noise_rounds, k))]
             found.append(self.spread(Path(v, on, several[0])))
             if self.reference.level:
                 other = world(self.reference, v, "far above it", 7 + k)

@@ -173,6 +173,10 @@ class Algorithm:
     """Whether messages below the threshold stay as they are."""
     rounds: ClassVar[str] = "rounds"
     """The name of the number of rounds."""
+    lots: ClassVar[bool] = False
+    """Whether the records of a step are drawn independently, so that their number varies."""
+    noise_rounds: ClassVar[int] = 2
+    """The number of successive rounds in which every dependence of the noise on earlier rounds shows."""
     vectors: ClassVar[int] = 1
     """The number of vectors that a client sends in a communication."""
     is_reference: ClassVar[bool] = True

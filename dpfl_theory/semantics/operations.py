@@ -181,6 +181,14 @@ class WorldOperations(BaseOperations):
         """The sum of one number for each of these clients."""
         return sum(of(i) for i in members)
 
+    def least(self, one: Any, two: Any) -> Any:
+        """The smaller number."""
+        return min(one, two)
+
+    def total(self, members: Sequence[int], values: Sequence[Any]) -> Any:
+        """The sum of these clients' numbers."""
+        return sum(values)
+
     def sum(
         self, members: Sequence[int], values: Sequence[Vector], weight: Callable[[int], Any] | None = None
     ) -> Vector:

@@ -34,7 +34,7 @@ def algorithms() -> dict[str, type[Hyper]]:
     """All described algorithms by name.
 
     >>> sorted(algorithms())[:3]
-    ['dp-clip21', 'dp-fedavg', 'dp-fedavg-record']
+    ['dp-clip21', 'dp-fedavg', 'dp-fedavg-adaptive']
     """
     return {name: _model(kind) for name, kind in _algorithms.algorithms().items()}  # type: ignore[arg-type]
 
