@@ -32,6 +32,7 @@ import dpfl_theory.simulation as package
 from dpfl_theory.algorithms.adaptive_clipping import AdaptiveClipping
 from dpfl_theory.algorithms.averaging import with_momentum
 from dpfl_theory.algorithms.dp_ftrl import DPFTRL
+from dpfl_theory.algorithms.dp_mcmahan import DPMcMahanFedAvg
 from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
@@ -40,9 +41,8 @@ from dpfl_theory.algorithms.feddyn import FedDyn
 from dpfl_theory.algorithms.fednova import FedNova
 from dpfl_theory.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
 from dpfl_theory.algorithms.fedprox import FedProx
-from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.algorithms.local_dp import LocalDP
-from dpfl_theory.algorithms.dp_mcmahan import DPMcMahanFedAvg
+from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold, all_users
@@ -377,6 +377,8 @@ EXAMPLES: dict[type, dict[str, Example]] = {
         "noisy": _described(
             {"local_steps": 3}, lambda e, C, s: {"strength": 0.5 / e}, None, SLOPE,
             {"local_steps": 1, "strength": 1.0}, THREE, lambda e, C, s: NoisyGradient(s), exempt=_DOUBLED,
+        ),
+    },
     DPMcMahanFedAvg: {
         "capped": _described(
             {**_steps(1.2, 2), "cap": 3.0}, _by_multiplier, LENGTH, NUMBER, _LOUD, SOME,
