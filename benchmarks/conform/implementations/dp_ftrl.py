@@ -9,7 +9,8 @@ class Tree:
     """The noise of prefixes of the rounds since the last restart."""
 
     def __init__(self, d: int, deviation: float) -> None:
-        self.d, self.deviation, self.count, self.nodes = d, deviation, 0, {}
+        self.d, self.deviation, self.count = d, deviation, 0
+        self.nodes: dict[int, Any] = {}
 
     def next(self, rng: Any) -> Any:
         """The noise of the prefix with one more round."""
@@ -47,7 +48,7 @@ def round(
         y = w.copy()
         for _ in range(local_steps):
             y -= lr * clients[i].gradient(y)
-        norm = np.linalg.norm(y - w)
+        norm = float(np.linalg.norm(y - w))
         state["sum"] = state["sum"] + (y - w) * min(1.0, clip / max(norm, 1e-12))
     state["last"] = state["tree"].next(rng)
     noisy = state["sum"] + state["earlier"] + state["last"]
