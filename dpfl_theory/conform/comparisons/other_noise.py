@@ -75,10 +75,10 @@ def other_noise(
     message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     given = ", given the findings named above" if named else ""
     said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
-    follows = _follows(case)
-    if (after := _after_steps(case, player, follows)) is not None:
+    powers = _follows(case)
+    if (after := _after_steps(case, player, powers)) is not None:
         return [replace(after, evidence=_counted(case, spreads, player))]
-    said += f"; {follows}" if follows else ""
+    said += f"; {powers}" if powers else ""
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
