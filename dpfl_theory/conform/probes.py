@@ -113,7 +113,7 @@ def _is_plain(state: Any) -> bool:
     if state is None or isinstance(state, (bool, int, float, complex, str, bytes, np.generic)):
         return True
     if isinstance(state, np.ndarray):
-        return state.dtype != object
+        return not state.dtype.hasobject
     if isinstance(state, Mapping):
         return all(_is_plain(key) and _is_plain(value) for key, value in state.items())
     if isinstance(state, (list, tuple, set, frozenset)):

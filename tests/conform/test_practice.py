@@ -808,3 +808,15 @@ def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     assert names(one) == ["another round"]
     assert "'weights by numbers of records' explains the first" in one.faults[0].description
     assert "but not the later ones" in one.faults[0].description
+
+
+def test_a_limit_of_epsilon_is_compared_with_a_given_multiplier_only() -> None:
+    one = found(server_noise, **TWO_SIDED, noise_multiplier=0.6, max_epsilon=3.0)
+    assert names(one) == ["a claimed epsilon above 3"]
+    needed = float(one.faults[0].description.rpartition("at least ")[2])
+    assert found(server_noise, **TWO_SIDED, noise_multiplier=needed, max_epsilon=3.0).verdict == "conforms"
+    free = found(server_noise, **TWO_SIDED, max_epsilon=3.0)
+    assert free.verdict == "conforms"
+    assert "max_epsilon = 3 was not compared" in " ".join(free.notes)
+    with pytest.raises(InputError, match="positive number"):
+        found(server_noise, **TWO_SIDED, max_epsilon=0.0)

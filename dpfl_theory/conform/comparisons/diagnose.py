@@ -21,6 +21,7 @@ from dpfl_theory.conform.comparisons.other_noise import (
     fixed_noise,
     other_noise,
     ratios,
+    with_other_numbers,
 )
 from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
@@ -48,8 +49,19 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
             return []
     found = find(case.reference, seen, PAIRS_SECONDS)
     if found.whole:
-        return _chosen(case, found.whole, seen)
+        left = with_other_numbers(case, found.whole)
+        return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
     return _unnamed(case, seen, found)
+
+
+def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Candidate) -> list[Finding]:
+    """The findings where a known fault of the noise has the right size only by chance."""
+    case.reading = suspect.reading
+    others = tuple(fault for fault in suspect.faults if fault.role != "noise")
+    player = case.reference.with_parts(suspect.reading.parts, *(fault.parts for fault in others)).round
+    named = [_named(case, fault, seen) for fault in others]
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    return [*named, *other_noise(case, spreads, Candidate(suspect.reading, others, player), named)]
 
 
 def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
