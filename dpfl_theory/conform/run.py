@@ -197,7 +197,7 @@ def _others(
     """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
     own = {**where, "relation": None}
     found = nearest(function, parameters, most=0, leave_out=as_, **own)
-    return [f"it does what {one.name} does" for one in found if one.deviations is not None and one.same_noise]
+    return [f"it does what {one.name} does" for one in found if one.deviations == () and one.same_noise]
 
 
 def _sampled_first(case: Case, seen: Sequence[ObservedDifference]) -> bool:

@@ -7,7 +7,8 @@ import numpy as np
 
 class SGD:
     def __init__(self, lr: float, momentum: float) -> None:
-        self.lr, self.momentum, self.buffer = lr, momentum, None
+        self.lr, self.momentum = lr, momentum
+        self.buffer: Any = None
 
     def step(self, w: Any, gradient: Any) -> Any:
         self.buffer = gradient if self.buffer is None else self.momentum * self.buffer + gradient
