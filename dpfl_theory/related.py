@@ -1,4 +1,4 @@
-"""Algorithms that this package lacks, with the nearest one that it has: for messages about unknown names."""
+"""Algorithms that this package or one of its commands lacks, with the nearest one: for messages about unknown names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SERVER = "with plain gradient descent on the server {} is FedAvg"
 RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "fedprox": (_FEDAVG, "without its proximal term FedProx is FedAvg"),
     "fednova": (_FEDAVG, "with the same number of local steps on all clients FedNova is FedAvg"),
-    "fedopt": (_FEDAVG, _SERVER.format("FedOpt")),
+    "fedopt": (("fedadam",), "FedAdam, FedYogi and FedAdagrad are FedOpt with these optimizers"),
     "fedadam": (_FEDAVG, _SERVER.format("FedAdam")),
     "fedyogi": (_FEDAVG, _SERVER.format("FedYogi")),
     "fedadagrad": (_FEDAVG, _SERVER.format("FedAdagrad")),
@@ -27,8 +27,7 @@ RELATED: Mapping[str, tuple[Collection[str], str]] = {
     "tamuna": (_SCAFFNEW, "TAMUNA extends ScaffNew by partial participation and compression"),
     "ef14": (("dp-clip21", "dp-norm-ec"), "both use EF21, another form of error feedback"),
     "ef21": (("dp-clip21", "dp-norm-ec"), "Clip21 is EF21 with clipping"),
-    "ftrl": (("dp-fedavg",), "DP-FTRL adds correlated noise to the clipped sum, DP-FedAvg independent noise"),
-    "adaptiveclipping": (("dp-fedavg",), "with a constant threshold adaptive clipping is DP-FedAvg"),
+    "adaptiveclipping": (("dp-fedavg-adaptive",), "it is DP-FedAvg with adaptive clipping"),
 }
 """The nearest algorithms and why, by name without hyphens and without ``dp``; the first known one of them is named."""
 _OTHERS = (
@@ -45,12 +44,17 @@ def instead(name: str, known: Iterable[str]) -> str:
     "did you mean 'fedavg'?"
     >>> instead("FedNova", ["fedavg"])
     "the nearest is 'fedavg': with the same number of local steps on all clients FedNova is FedAvg; choose from fedavg"
+    >>> instead("Fed-Nova", ["fedavg", "fednova"])
+    "did you mean 'fednova'?"
     >>> instead("moon", ["fedavg", "scaffold"])
     'choose from fedavg, scaffold'
     """
     names = sorted(known)
     listed = f"choose from {', '.join(names)}" if names else "none is known"
-    plain = re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("dp")
+    letters = re.sub(r"[^a-z0-9]", "", name.lower())
+    if same := [one for one in names if one.replace("-", "") == letters]:
+        return f"did you mean {same[0]!r}?"
+    plain = letters.removeprefix("dp")
     candidates, why = RELATED.get(plain, ((), ""))
     if nearest := [candidate for candidate in candidates if candidate in names]:
         return f"the nearest is {nearest[0]!r}: {why}; {listed}"

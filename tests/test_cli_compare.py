@@ -120,7 +120,8 @@ def test_the_table_is_for_the_relation_the_view_and_the_sampling_that_were_asked
     assert main([*command, *asked, "--format", "json"]) == 0
     described = json.loads(capsys.readouterr().out)
     names = {row["name"] for row in described["algorithms"]}
-    assert names == {"dp-fedavg", "dp-normfedavg", "dp-fedavg-two-sided", "dp-fedavg-record", "dp-scaffold"}
+    clients = {"dp-fedavg", "dp-normfedavg", "dp-fedavg-two-sided", "dp-fedavg-local"}
+    assert names == {*clients, "dp-fedavg-record", "dp-scaffold"}
     assert {(row["relation"], row["view"], row["sampling"]) for row in described["algorithms"]} == {
         ("replace", "server", "fixed")
     }
@@ -129,17 +130,21 @@ def test_the_table_is_for_the_relation_the_view_and_the_sampling_that_were_asked
         "dp-norm-ec",
         "dp-scaffnew",
         "dp-sgd-record",
+        *("dp-fedavg-mcmahan", "dp-fedavg-adaptive", "dp-ftrl", "dp-sgd"),
     }
     out = comparison_text(described)
     assert "for a client's data (replace), seen by a server" in out
-    assert "2 clients in a round (fixed: dp-fedavg, dp-fedavg-two-sided, dp-normfedavg)" in out
+    assert "2 clients in a round (fixed: dp-fedavg, dp-fedavg-local, dp-fedavg-two-sided, dp-normfedavg)" in out
     assert "dp-clip21 is left out: --cohort is 2 of 5" in out
 
 
 def test_what_no_accountant_certifies_is_refused_by_name(own: str, capsys: Output) -> None:
     command = ["recommend", "--data", own, "--epsilon", "3", "--delta", "1e-5"]
     for more, said in (
-        (["--relation", "zero-out", "--unit", "record"], "dp-scaffold for that, it has replace; --relation is"),
+        (
+            ["--relation", "zero-out", "--algorithm", "dp-scaffold"],
+            "certifies dp-scaffold for that, it has replace",
+        ),
         (["--relation", "swap"], "--relation is 'swap': choose one of zero-out, replace, add-remove"),
         (["--sampling", "poisson"], "--sampling is poisson, but all clients take part: also give a --cohort below 5"),
         (

@@ -23,7 +23,7 @@ from dpfl_theory.cli import _output, main
 from dpfl_theory.cli._parameters import build, parameters, takes
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import noble2022
-from dpfl_theory.privacy.mechanisms import mechanisms, renamed
+from dpfl_theory.privacy.mechanisms import mechanisms
 from dpfl_theory.runtime import console
 from dpfl_theory.runtime.console import option
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
@@ -37,6 +37,9 @@ NEEDED: dict[str, dict[str, Any]] = {
     "dp-fedavg": {"clients": 100},
     "dp-fedavg-two-sided": {"clients": 100},
     "dp-normfedavg": {"clients": 100},
+    **{f"dp-fedavg-{name}": {"clients": 100} for name in ("mcmahan", "adaptive", "local")},
+    "dp-sgd": {"sampling_rate": 0.1},
+    "dp-ftrl": {},
     "dp-fedavg-record": SMALL,
     "dp-fedsgd": {"users": 10, "records": 50, "user_rate": 0.5},
     "dp-scaffold": SMALL,
@@ -311,31 +314,18 @@ def test_calibrated_noise_as_another_multiplier(capsys: Output) -> None:
     assert re.search(r"^otherwise +this noise is the multiplier \S+ of the noise of each client's message$", text, re.M)
 
 
-# an old name
+# other names
 
 
-def test_an_old_name_is_explained_and_works(capsys: Output) -> None:
-    options = ("--noise-multiplier", "1.3", "--rounds", "3516", "--delta", "1e-5", "--format", "json")
-    assert main(["privacy", "account", "--algorithm", "dp-sgd", *options]) == 0
-    out, err = capsys.readouterr()
-    old = json.loads(out)
-    new = answered(capsys, "account", "--algorithm", "dp-distributed-gd", *options[:-2])
-    assert old["mechanism"]["algorithm"] == "dp-distributed-gd"
-    assert old["epsilon"] == new["epsilon"]
-    assert new["epsilon"]["low"] == pytest.approx(1233.8, abs=0.1)
-    assert [w for w in old["warnings"] if w not in new["warnings"]] == [renamed("dp-sgd")]
-    assert "every client takes part in every round" in err
-    command = re.search(r"dpfl-theory (privacy account --algorithm poisson-gaussian .*)", err)
-    assert command is not None
-    assert "--noise-multiplier 1.3" in command[1]
-    assert main(command[1].split()) == 0
-    assert re.search(r"^epsilon +0\.86\d+ to 0\.86\d+ \(certified limits\)$", capsys.readouterr().out, re.M)
-    for command_, rest in (("calibrate", ("--rounds", "9")), ("rounds", ("--noise-multiplier", "90"))):
-        assert main(["privacy", command_, "--algorithm", "dp-sgd", *rest, "--epsilon", "2", "--delta", "1e-5"]) == 0
-        err = capsys.readouterr().err
-        assert f"dpfl-theory privacy {command_} --algorithm poisson-gaussian --sampling-rate" in err
-    with pytest.warns(FutureWarning, match="'dp-sgd' is now called 'dp-distributed-gd'"):
-        assert privacy.get("dp-sgd") is privacy.get("dp-distributed-gd")
+def test_dp_sgd_is_that_of_the_libraries(capsys: Output) -> None:
+    """Under its own name and under that of its mechanism."""
+    options = ("--sampling-rate", "256/60000", "--noise-multiplier", "1.3", "--steps", "3516", "--delta", "1e-5")
+    one, other = (answered(capsys, "account", "--algorithm", name, *options) for name in ("dp-sgd", "poisson-gaussian"))
+    assert one["epsilon"] == other["epsilon"]
+    assert one["epsilon"]["low"] == pytest.approx(0.864, abs=5e-3)
+    assert "`sampling_rate`" in refused(capsys, "account", "--algorithm", "dp-sgd", *options[2:]).replace(
+        "--sampling-rate", "`sampling_rate`"
+    )
 
 
 def test_the_record_level_name_of_other_commands_is_explained(capsys: Output) -> None:
@@ -625,7 +615,7 @@ RECORDS = ("account", "--algorithm", "dp-scaffold", "--noise-multiplier", "1", "
         ((*RUN, "--delta", "1e-5", "--no-such-option"), "--no-such-option"),
         (
             ("account", "--algorithm", "dp-fedav", "--delta", "1e-5"),
-            "'dp-fedavg-record' or 'dp-fedavg-two-sided'?",
+            "did you mean 'dp-fedavg'?",
         ),
         (("account", *arguments(FULL), "--delta", "1e-5"), "--algorithm"),
         (("account", "--algorithm", "dp-norm-ec", "--rounds", "9", "--delta", "1e-5"), "needs --noise-multiplier"),

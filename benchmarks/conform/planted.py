@@ -10,12 +10,16 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from benchmarks.conform import without_privacy
+
 __all__ = ["BUILT_IN", "CONSEQUENCES", "CORRECT", "PLANTED", "Plant", "function_of"]
 
 IMPLEMENTATIONS = Path(__file__).parent / "implementations"
 CLIENTS_ADD_NOISE, SERVER_ADDS_NOISE, BUILT_IN_PARAMETERS = "clients_add_noise", "server_adds_noise", "built_in"
 NORMALISED, NORM_EC, CLIP21 = "normalised", "norm_ec", "clip21"
 SCAFFOLD, DP_SCAFFOLD, SCAFFNEW = "scaffold", "dp_scaffold", "scaffnew"
+MCMAHAN, ADAPTIVE, LOCAL_DP, DP_SGD = "mcmahan", "adaptive_clipping", "local_dp", "dp_sgd"
+DP_FTRL = "dp_ftrl"
 BUILT_IN = {BUILT_IN_PARAMETERS: {"eta_l": 0.05, "eta_g": 1.2, "Q": 4, "c": 0.5, "sigma": 0.3}}
 """Hyper-parameters of rounds that have them built in."""
 CORRECT = {
@@ -35,6 +39,12 @@ CORRECT = {
     "guarded_norm": "dp-fedavg",
     "noise_beforehand": "dp-fedavg",
     "scaffold_dataclass": "scaffold",
+    **without_privacy.CORRECT,
+    MCMAHAN: "dp-fedavg-mcmahan",
+    ADAPTIVE: "dp-fedavg-adaptive",
+    LOCAL_DP: "dp-fedavg-local",
+    DP_SGD: "dp-sgd",
+    DP_FTRL: "dp-ftrl",
 }
 """The rounds, and the algorithm of each."""
 
@@ -552,4 +562,143 @@ PLANTED = (
     ),
     Plant(DP_SCAFFOLD, "- own[i] + c)", "- own[i] + c + 1e-4 * y)", "weight decay in the local steps"),
     Plant(DP_SCAFFOLD, "own[i] = new", "own[i] = 0.5 * own[i] + 0.5 * new", "a damped control variate"),
+    *(Plant(*one) for one in without_privacy.FAULTS),
+    # DP-FedAvg of McMahan et al. 2018
+    Plant(MCMAHAN, "min(len(client) / weight_cap, 1.0)", "len(client) / weight_cap", "weights that are not capped"),
+    Plant(
+        MCMAHAN,
+        "w + total / (q * W) +",
+        "w + total / max(weights[cohort].sum(), 1e-9) +",
+        "the sum is divided by the weight that took part",
+    ),
+    Plant(MCMAHAN, "l2_norm_clip / (q * W)", "l2_norm_clip / q", "noise without the total weight"),
+    Plant(MCMAHAN, "l2_norm_clip / (q * W)", "l2_norm_clip / W", "noise divided by n"),
+    Plant(
+        MCMAHAN,
+        "l2_norm_clip / (q * W)",
+        "l2_norm_clip / cohort_size",
+        "noise by the number of clients in place of their weight",
+    ),
+    Plant(MCMAHAN, "l2_norm_clip / np.sqrt(len(layers))", "l2_norm_clip", "every layer is clipped to S"),
+    Plant(
+        MCMAHAN,
+        "/ np.sqrt(len(layers))",
+        "/ len(layers)",
+        "every layer is clipped to S over their number",
+    ),
+    # Adaptive clipping of Andrew et al. 2021
+    Plant(ADAPTIVE, "below + rng.normal(0.0, clipped_count_stddev)", "below", "a count without noise"),
+    Plant(
+        ADAPTIVE,
+        "z_delta = (noise_multiplier**-2 - (2 * clipped_count_stddev) ** -2) ** -0.5",
+        "z_delta = noise_multiplier",
+        "the count's noise is not in the split",
+    ),
+    Plant(ADAPTIVE, "(2 * clipped_count_stddev)", "clipped_count_stddev", "a split for a count that moves by 1"),
+    Plant(ADAPTIVE, "np.exp(-clip_lr", "np.exp(clip_lr", "the threshold moves the wrong way"),
+    Plant(ADAPTIVE, "norm <= clip", "norm > clip", "the share of clipped updates in place of the others"),
+    Plant(
+        ADAPTIVE,
+        "clip * np.exp(-clip_lr * (fraction - target_unclipped_quantile))",
+        "clip - clip_lr * (fraction - target_unclipped_quantile)",
+        "a linear update of the threshold",
+    ),
+    Plant(ADAPTIVE, "norm <= clip", "norm <= initial_l2_norm_clip", "updates are counted at the first threshold"),
+    Plant(
+        ADAPTIVE,
+        "(below + rng.normal(0.0, clipped_count_stddev)) / cohort_size",
+        "below / cohort_size + rng.normal(0.0, clipped_count_stddev)",
+        "the count's noise on the share",
+    ),
+    Plant(ADAPTIVE, '"clip": clip * ', '"clip": clip + 0 * ', "a threshold that stays"),
+    # Local differential privacy
+    Plant(
+        LOCAL_DP,
+        "max_norm, noise_multiplier)",
+        "max_norm, noise_multiplier / np.sqrt(cohort_size))",
+        "a message with its share of the sum's noise",
+    ),
+    Plant(
+        LOCAL_DP,
+        "max_norm, noise_multiplier)",
+        "max_norm, noise_multiplier / cohort_size)",
+        "a message with the noise of the average",
+    ),
+    Plant(
+        LOCAL_DP,
+        "update = update / max(1.0, np.linalg.norm(update) / max_norm)",
+        "update = update + rng.normal(0.0, noise_multiplier * max_norm, w.shape)",
+        "noise before clipping",
+        "return update + rng.normal(0.0, noise_multiplier * max_norm, w.shape)",
+        "return update / max(1.0, np.linalg.norm(update) / max_norm)",
+    ),
+    Plant(LOCAL_DP, "max_norm, w.shape)", "max_norm, 1)", "one number for all coordinates"),
+    # DP-SGD over Poisson lots
+    Plant(
+        DP_SGD,
+        "(summed + noise) / expected_batch_size",
+        "(summed / max(lot, 1) + noise / expected_batch_size)",
+        "the lot is divided by its size",
+    ),
+    Plant(DP_SGD, "/ expected_batch_size", "/ max(lot, 1)", "the lot and its noise are divided by its size"),
+    Plant(
+        DP_SGD,
+        "(summed + noise) / expected_batch_size",
+        "(summed / expected_batch_size + noise)",
+        "noise of the sum on the average",
+    ),
+    Plant(
+        DP_SGD,
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=w.shape)",
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=(max(lot, 1), len(w))).sum(axis=0)",
+        "noise for each record",
+    ),
+    Plant(
+        DP_SGD,
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=w.shape)",
+        "noise = rng.normal(0.0, noise_multiplier * max_grad_norm, size=(len(clients), len(w))).sum(axis=0)",
+        "noise for each client",
+    ),
+    Plant(
+        DP_SGD,
+        "np.flatnonzero(rng.random(len(client)) < sample_rate)",
+        "rng.permutation(len(client))[: int(sample_rate * len(client))]",
+        "batches of a fixed size",
+    ),
+    Plant(DP_SGD, "noise_multiplier * max_grad_norm", "noise_multiplier", "sigma where the multiplier was meant"),
+    # DP-FTRL with tree aggregation
+    Plant(
+        DP_FTRL,
+        'state["start"] + server_lr * noisy / cohort_size, state',
+        'w + server_lr * (state["sum"] - state.pop("old", 0) + state["earlier"] + state["last"]) / cohort_size, '
+        '{**state, "old": state["sum"]}',
+        "the noise of prefixes in place of its differences",
+    ),
+    Plant(
+        DP_FTRL,
+        "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
+        "self.all = getattr(self, 'all', 0) + self.nodes[height]\n        return self.all",
+        "independent noise in each round",
+    ),
+    Plant(
+        DP_FTRL,
+        "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
+        "return sum(rng.normal(0.0, self.deviation, self.d) for h in self.nodes if self.count >> h & 1)",
+        "nodes that are drawn again",
+        "self.nodes[height] = rng.normal(0.0, self.deviation, self.d)",
+        "self.nodes[height] = 0.0",
+    ),
+    Plant(DP_FTRL, '["tree"].count == restart_frequency', '["tree"].count < 0', "a tree without restart"),
+    Plant(
+        DP_FTRL,
+        'state["earlier"] = state["earlier"] + state["last"]',
+        'state["earlier"] = state["earlier"]',
+        "the noise of earlier trees is lost at a restart",
+    ),
+    Plant(
+        DP_FTRL,
+        'noisy = state["sum"] + state["earlier"] + state["last"]',
+        'noisy = state["sum"]',
+        "no noise",
+    ),
 )

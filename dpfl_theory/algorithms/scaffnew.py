@@ -41,13 +41,13 @@ class ScaffNew(Algorithm):
     source = "hou2023 Algorithm 2 without clipping and noise"
     observed = ("messages",)
 
-    step = replace(FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate"))
+    step = replace(FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate", "gamma"))
     probability = Parameter(
         *("p", "probability of a communication"),
         kind="share",
-        aliases=("probability",),
+        aliases=("probability", "prob"),
         search=Range((1 / 16, 1 / 8, 1 / 4, 1 / 2, 1.0), between=False),
-        trials=(1.0, 0.5),
+        trials=(1.0, 0.6),
         shared=True,
     )
 

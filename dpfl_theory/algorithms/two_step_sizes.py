@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
 from dpfl_theory.algorithms.faults import clip_fault, local_fault
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Scale
 
 __all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
@@ -75,7 +75,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     source = "zhang2021 Algorithm 3"
     protects = "client"
     sigma_of = "message"
-    readings = DPFedAvg.readings
+    readings: ClassVar[tuple[Reading, ...]] = DPFedAvg.readings
 
     threshold = replace(
         DPFedAvg.threshold,

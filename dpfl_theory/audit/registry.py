@@ -183,6 +183,18 @@ def _records(name: str, **keywords: Any) -> Audit:
     return described(name, 1.0, values, canaries=_REPLACE, families=("huber",), **keywords)
 
 
+def _central(name: str, noise_multiplier: float, **keywords: Any) -> Audit:
+    """An audit of a round in which the server adds the noise; other values of the algorithm as ``more``."""
+    values = {"eta": 0.5, "eta_s": 0.7, "E": 1, "C": 1.0, **keywords.pop("more", {})}
+    return described(name, noise_multiplier, values, **keywords)
+
+
+def _lots(noise_multiplier: float, share: float, **keywords: Any) -> Audit:
+    """An audit of DP-SGD: every client has one record."""
+    values = {"eta": 0.5, "C": 1.0, "s": share}
+    return described("dp-sgd", noise_multiplier, values, families=("huber",), **keywords)
+
+
 _all = functools.partial(get("dp-fedavg"), clients=3, noise_multiplier=1.0)
 
 # Three clients, C = 1. A constant client is zero-out in ScaffNew's first message only: afterwards it sends its control
@@ -235,5 +247,17 @@ AUDITS: dict[str, Audit] = {
         parts={"direction": ErrorFeedback.direction},  # a step of known length hides the estimate
     ),
     "dp-scaffold, third party": _records("dp-scaffold", claim="dp-fedavg-record"),
+    "dp-fedavg-mcmahan, Poisson": _central("dp-fedavg-mcmahan", 1.0, cohort=_POISSON),
+    "dp-fedavg-adaptive, 2 rounds": _central("dp-fedavg-adaptive", 1.5, rounds=2, canaries=_LATE),
+    "dp-fedavg-adaptive, replace, fixed": _central(
+        "dp-fedavg-adaptive", 1.5, relation="replace", canaries=_REPLACE, cohort=_FIXED, more={"sigma_b": 3.0}
+    ),
+    "dp-fedavg-local, third party": _central("dp-fedavg-local", 0.6, view="third-party"),
+    "dp-ftrl, 3 rounds": _central("dp-ftrl", 2.0, rounds=3, canaries=_LATE),
+    "dp-ftrl, 2 trees": _central("dp-ftrl", 2.0, rounds=2, more={"restart": 1}),
+    "dp-sgd": _lots(1.0, 1.0),
+    "dp-sgd, lots, 2 rounds": _lots(1.0, 0.5, rounds=2),
+    "dp-sgd, replace": _lots(1.0, 1.0, relation="replace", canaries=_REPLACE),
+    "dp-fedavg-mcmahan, replace": _central("dp-fedavg-mcmahan", 1.0, relation="replace", canaries=_REPLACE),
     "dp-scaffold, server, 2 rounds": _records("dp-scaffold", view="server", rounds=2, messages=control_variates),
 }

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from dpfl_theory import privacy
+from dpfl_theory.algorithms.user_files import resolved
 from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
@@ -19,10 +19,10 @@ from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, number, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.accounting import meaningless_epsilon
-from dpfl_theory.privacy.mechanisms import RENAMED, Mechanism, get, mechanisms, renamed
+from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
 from dpfl_theory.privacy.mechanisms.base import OF
 from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_limits
-from dpfl_theory.runtime.console import choice, emit, option, parse_budget, print_message
+from dpfl_theory.runtime.console import choice, emit, parse_budget
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 from dpfl_theory.statements.noise_constants import constant as constant_of
 
@@ -114,7 +114,7 @@ def account(
         --sampling-rate 256/60000 --noise-multiplier 1.3 --steps 3510 --delta 1e-5
     """
     given |= {"iterations": iterations, "steps": steps}
-    kind = _kind("account", algorithm, {**given, "delta": delta, "epsilon": epsilon})
+    kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     if (delta is None) == (epsilon is None):
         raise InputError("give either --delta or --epsilon; the other one is computed")
@@ -146,7 +146,6 @@ def account(
             **_sigma(mechanism, threshold),
             "accountant": accountant_,
             "given": asked,
-            **_old(algorithm, document),
         }
     )
 
@@ -175,7 +174,7 @@ def calibrate(
         --epsilon 8 --delta 1e-5 --clip 1
     """
     given |= {"iterations": iterations, "steps": steps}
-    kind = _kind("calibrate", algorithm, {**given, "epsilon": epsilon, "delta": delta})
+    kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     mechanism = build(kind, given, computed="noise_multiplier")
     mechanism.count("rounds")
@@ -193,7 +192,6 @@ def calibrate(
             **document,
             "accountant": accountant_,
             "given": "delta",
-            **_old(algorithm, document),
         }
     )
 
@@ -221,7 +219,7 @@ def rounds(
         --records 4000 --user-rate 0.05 --record-rate 0.2 --local-steps 10 \\
         --noise-multiplier 20 --epsilon 3 --delta 2.5e-6 --accountant noble2022
     """
-    kind = _kind("rounds", algorithm, {**given, "epsilon": epsilon, "delta": delta})
+    kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     mechanism = build(kind, given, computed="rounds")
     mechanism.value("noise_multiplier")
@@ -239,9 +237,7 @@ def rounds(
         document["epsilon"] = {name: None if v is None else 0.0 for name, v in document["epsilon"].items()}
         document["mechanism"] = mechanism.describe()
         document["otherwise"], document["moments"] = [], None
-    answer.write(
-        {"rounds": found, **document, "accountant": accountant_, "given": "delta", **_old(algorithm, document)}
-    )
+    answer.write({"rounds": found, **document, "accountant": accountant_, "given": "delta"})
 
 
 @app.command(context_settings=WIDE)
@@ -315,33 +311,6 @@ def _described(kind: type[Mechanism]) -> dict[str, Any]:
         "multiplier": kind().setting()["multiplier"],
         "source": kind.source,
     }
-
-
-def _kind(command: str, algorithm: str, options: Mapping[str, str | None]) -> type[Mechanism]:
-    """The mechanism of this name; an old name is explained on stderr, with the command that may have been meant."""
-    from dpfl_theory.algorithms.user_files import resolved
-
-    algorithm = resolved(algorithm)
-    if algorithm not in RENAMED:
-        kind: type[Mechanism] = get(algorithm)
-        return kind
-    shown = {"sampling_rate": "256/60000", **{n: v for n, v in options.items() if v is not None}}
-    if "rounds" in shown:
-        shown["steps"] = shown.pop("rounds")
-    known = ("sampling_rate", "noise_multiplier", "steps", "relation", "epsilon", "delta")
-    words = [text for n in known if n in shown for text in (option(n), shlex.quote(shown[n]))]
-    print_message(f"dpfl-theory: warning: {renamed(algorithm)}")
-    print_message(
-        "dpfl-theory: for DP-SGD, with your batch over your number of records as the sampling rate: "
-        f"dpfl-theory privacy {command} --algorithm poisson-gaussian {' '.join(words)}"
-    )
-    new: type[Mechanism] = get(RENAMED[algorithm])
-    return new
-
-
-def _old(algorithm: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """The warnings, including the one for an old name of the algorithm."""
-    return {"warnings": [*document["warnings"], renamed(algorithm)]} if algorithm in RENAMED else {}
 
 
 def _chosen(options: Mapping[str, str | None], **more: str | None) -> set[str]:

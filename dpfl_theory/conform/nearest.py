@@ -21,7 +21,7 @@ PATHS = 3
 """How many paths are compared."""
 SECONDS = 0.5
 """Processor time of the search for deviations from one algorithm."""
-UNEXPLAINED = 99
+UNEXPLAINED, ANOTHER = 99, "another noise"
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,12 @@ def nearest(
         return found
     same_noise = any(near.same_noise for near in found)
     for k, (near, meant, seen) in enumerate(tried):
-        if near.same_noise == same_noise and most > 0 and (silent := find(meant, seen, SECONDS, most).silent):
+        if (
+            near.deviations is None
+            and near.same_noise == same_noise
+            and most > 0
+            and (silent := find(meant, seen, SECONDS, most).silent)
+        ):
             found[k] = replace(near, deviations=tuple(fault.name for fault in silent[0].faults))
             most = len(silent[0].faults) - 1  # others are nearer only with fewer
     return sorted(found, key=lambda one: one.rank)
@@ -108,8 +113,13 @@ def _tried(
     try:
         seen = [case.see(path) for path in case.plan.paths[:PATHS]]
         noisy = probe_without_noise(subject, path.world, path.v, path.who).numbers > 0
+        same = [player_of(meant, reading) for reading in meant.readings]
+        same = [player for player in same if explains(player, seen)]
+        deviations: tuple[str, ...] | None = () if same else None
+        if same and noisy:
+            noise = [case.see(spread) for spread in case.plan.spreads]
+            deviations = () if any(explains(player, noise) for player in same) else (ANOTHER,)
     except UserFunctionError:
         return None
-    same = any(explains(player_of(meant, reading), seen) for reading in meant.readings)
     missing = len(assumed(meant, values[0], asked, parameters))
-    return Near(reference.name, () if same else None, missing, noisy == bool(meant.unit)), meant, seen
+    return Near(reference.name, deviations, missing, noisy == bool(meant.unit)), meant, seen

@@ -129,6 +129,14 @@ class Operations:
         """The sum of one number for each of these clients."""
         return sum(of(int(i)) for i in members)
 
+    def least(self, one: float, two: float) -> float:
+        """The smaller number."""
+        return min(one, two)
+
+    def total(self, members: Sequence[int], values: Sequence[float]) -> float:
+        """The sum of these clients' numbers."""
+        return float(sum(values))
+
     def sum(self, members: Sequence[int], values: Sequence[Array], weight: Callable[[int], Any] | None = None) -> Array:
         """The sum of these clients' vectors; a weight of None is 1."""
         total = self.zero
@@ -141,6 +149,10 @@ class Operations:
         """||u||."""
         return float(np.linalg.norm(u))
 
+    def within(self, u: Array, length: float) -> float:
+        """1 where ||u|| is at most this length, else 0."""
+        return float(self.length(u) <= length)
+
     def clip(self, u: Array, threshold: float) -> Array:
         """u min(1, threshold/||u||)."""
         length = self.length(u)
@@ -151,6 +163,14 @@ class Operations:
         own = self.length(u)
         return u * (length / own) if own > 0.0 else u
 
+    def square(self, u: Array) -> Array:
+        """The square of each coordinate."""
+        return u * u
+
+    def root(self, v: Array) -> Array:
+        """The root of each coordinate."""
+        return np.sqrt(v)
+
     def smooth(self, u: Array, alpha: float) -> Array:
         """u/(alpha + ||u||)."""
         return u / (alpha + self.length(u))
@@ -158,6 +178,10 @@ class Operations:
     def gaussian(self, deviation: float, i: int | None = None) -> Array:
         """N(0, deviation^2 I); i is the client whose message gets it."""
         return np.asarray(self.rng.normal(0.0, deviation, self.d)) if deviation > 0.0 else self.zero
+
+    def normal(self, deviation: float) -> float:
+        """One number N(0, deviation^2)."""
+        return float(self.rng.normal(0.0, deviation, 1)[0]) if deviation > 0.0 else 0.0
 
     def sum_of_noises(self, members: Sequence[int], deviation: float) -> Array:
         """The sum of one independent N(0, deviation^2 I) for each member."""

@@ -113,7 +113,7 @@ def _is_plain(state: Any) -> bool:
     if state is None or isinstance(state, (bool, int, float, complex, str, bytes, np.generic)):
         return True
     if isinstance(state, np.ndarray):
-        return state.dtype != object
+        return not state.dtype.hasobject
     if isinstance(state, Mapping):
         return all(_is_plain(key) and _is_plain(value) for key, value in state.items())
     if isinstance(state, (list, tuple, set, frozenset)):
@@ -350,13 +350,13 @@ class Plan:
 
     @cached_property
     def paths(self) -> list[Path]:
-        """Three rounds in every world, with every setting."""
+        """Three rounds or more in every world, with every setting."""
         found = []
         for v in self.values:
             r = int(v["r"])
             names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
             for k, name in enumerate(names):
-                rounds = 12 if v.get("p", 1.0) < 1.0 else 3
+                rounds = 12 if v.get("p", 1.0) < 1.0 else self.reference.algorithm.compared
                 sizes = [r, r + 1, max(1, r - 1)]
                 turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
                 who = cohorts(v, rounds, 100 * self.seed + k, turned)
@@ -368,14 +368,14 @@ class Plan:
 
     @cached_property
     def spreads(self) -> list[Spread]:
-        """Two rounds, with every setting. More rounds with cohorts of other sizes and in another world, since noise
-        must not depend on the data. Many rounds with the first setting, since noise must stay the same. In single
-        precision only first rounds, in which w is a linear function of the noise."""
+        """Two rounds, or as many as its noise needs, with every setting. More rounds with cohorts of other sizes and
+        in another world, since noise must not depend on the data. Many rounds with the first setting, since noise must
+        stay the same. In single precision only first rounds, in which w is a linear function of the noise."""
         found = []
         for k, v in enumerate(self.values):
             on = world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k)
             r = int(v["r"])
-            several = [tuple(cohorts(v, 2, k))]
+            several = [tuple(cohorts(v, self.reference.algorithm.noise_rounds, k))]
             found.append(self.spread(Path(v, on, several[0])))
             if self.reference.level:
                 other = world(self.reference, v, "far above it", 7 + k)

@@ -136,8 +136,10 @@ class Reference:
 
 
 def _numbers(v: Values) -> Operations:
-    """The operations that ask only for numbers."""
-    clients: Any = [range(int(v.get("records", 0)))] * int(v["n"])
+    """The operations that ask only for numbers. sizes: the numbers of the clients' records, 1 by default; the client
+    that differs comes first."""
+    sizes = v.get("sizes") or [1] * int(v["n"])
+    clients: Any = [range(size) for size in sizes]
     return Operations(clients, (), None, v["r"], int(v["d"]))
 
 

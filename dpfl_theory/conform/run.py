@@ -21,7 +21,7 @@ from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, ex
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
-from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.fault_search import ObservedDifference, explains
 from dpfl_theory.conform.nearest import assumed, nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
@@ -197,7 +197,23 @@ def _others(
     """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
     own = {**where, "relation": None}
     found = nearest(function, parameters, most=0, leave_out=as_, **own)
-    return [f"it does what {one.name} does" for one in found if one.deviations is not None and one.same_noise]
+    return [f"it does what {one.name} does" for one in found if one.deviations == () and one.same_noise]
+
+
+def _sampled_first(case: Case, seen: Sequence[ObservedDifference]) -> bool:
+    """Whether w has other randomness than recorded noise, and samples of it agree with the algorithm: no search for
+    faults is needed then."""
+    if any(explains(player_of(case.reference, reading), seen) for reading in case.reference.readings):
+        return False
+    why = case.otherwise_random()
+    if not why:
+        return False
+    before = replace(case, notes=[*case.notes])
+    if not by_samples(case, why):
+        return True
+    for name in ("notes", "compared", "undecided", "reading"):
+        setattr(case, name, getattr(before, name))
+    return False
 
 
 def _findings(case: Case) -> list[Finding]:
@@ -211,6 +227,8 @@ def _findings(case: Case) -> list[Finding]:
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]
         case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
+        if _sampled_first(case, finite):
+            return []
         named = explained(case, finite)
         if {fault.name for fault in named} & {UNKNOWN, FIXED, *VAGUE} and (why := case.otherwise_random()):
             case.compared = {}

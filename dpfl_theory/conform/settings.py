@@ -94,7 +94,7 @@ def settings(
 def _checked(parameter: Parameter, value: Any) -> float | int:
     if not parameter.fits(value):
         raise InputError(f"{parameter.symbol} is {value!r}: give {KINDS[parameter.kind]}")
-    return int(value) if parameter.kind == "count" else float(value)
+    return parameter.number(value)
 
 
 def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int = 0) -> World:

@@ -173,12 +173,18 @@ class Algorithm:
     """Whether messages below the threshold stay as they are."""
     rounds: ClassVar[str] = "rounds"
     """The name of the number of rounds."""
+    lots: ClassVar[bool] = False
+    """Whether the records of a step are drawn independently, so that their number varies."""
+    noise_rounds: ClassVar[int] = 2
+    """The number of successive rounds in which every dependence of the noise on earlier rounds shows."""
     vectors: ClassVar[int] = 1
     """The number of vectors that a client sends in a communication."""
     is_reference: ClassVar[bool] = True
     """Whether users' code is compared with it."""
     observed: ClassVar[tuple[str, ...]] = ()
     """The parts of the round whose values observables of a simulation may read."""
+    compared: ClassVar[int] = 3
+    """The number of rounds in which users' code is compared with it: more where clients add up what they remember."""
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)

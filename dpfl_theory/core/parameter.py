@@ -8,17 +8,32 @@ from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, get_type_hints
 
-__all__ = ["INVERSE_SMOOTHNESS", "KINDS", "Meaning", "Parameter", "Range", "Scale", "fits", "meanings", "summary"]
+__all__ = [
+    "INVERSE_SMOOTHNESS",
+    "KINDS",
+    "WHOLE",
+    "Meaning",
+    "Parameter",
+    "Range",
+    "Scale",
+    "fits",
+    "meanings",
+    "summary",
+]
 
 KINDS = {
     "positive": "a positive number",
     "nonnegative": "a number that is not negative",
     "count": "a whole number of at least 1",
+    "size": "a whole number of at least 0",
     "share": "a number in (0, 1]",
     "fraction": "a number in [0, 1)",
     "probability": "a number in (0, 1)",
 }
 """The kinds of a number, and the values that each may take (`fits`)."""
+
+WHOLE = {"count": 1, "size": 0}
+"""The kinds of whole numbers, and the least of each."""
 
 LARGEST = 1e300
 """The largest number that is accepted: computations with larger ones may overflow."""
@@ -29,6 +44,8 @@ def fits(value: Any, kind: str) -> bool:
 
     >>> fits(3, "count"), fits(0.5, "count"), fits(0, "nonnegative"), fits(True, "positive"), fits("1", "share")
     (True, False, True, False, False)
+    >>> fits(0, "size"), fits(0, "count")
+    (True, False)
     """
     number: Any = value
     if isinstance(value, bool) or not isinstance(value, Real) or not abs(number) <= LARGEST:
@@ -45,7 +62,7 @@ def fits(value: Any, kind: str) -> bool:
         case "probability":
             return bool(0 < number < 1)
         case _:
-            return bool(number >= 1) and float(number).is_integer()
+            return bool(number >= WHOLE[kind]) and float(number).is_integer()
 
 
 @dataclass(frozen=True)
@@ -185,10 +202,18 @@ class Parameter:
         """The symbol and the other names."""
         return (self.symbol, *self.aliases)
 
+    def number(self, value: float) -> float:
+        """A value as a plain number: an int where it is whole by its kind.
+
+        >>> Parameter("E", "local steps", kind="count").number(2.0), Parameter("eta", "step").number(2)
+        (2, 2.0)
+        """
+        return int(value) if self.kind in WHOLE else float(value)
+
     def value(self, run: Any, scales: Any, multiple: float) -> float:
         """A multiple of its scale, for a run whose earlier parameters are set."""
         found = multiple if self.scale is None else multiple * self.scale.of(run, scales)
-        return int(found) if self.kind == "count" else found
+        return int(found) if self.kind in WHOLE else found
 
     def multiple(self, run: Any, scales: Any, value: float) -> float:
         """The inverse of `value`."""

@@ -108,6 +108,8 @@ class Tuned:
     def __init__(self, problem: Problem, budget: Budget) -> None:
         if budget.rounds < self.vectors:
             raise InputError(f"`rounds` is {budget.rounds}: {self.name} sends {self.vectors} vectors in a round")
+        if self.protects == "record" and not isinstance(problem, LinearModel):
+            raise no_records(problem, self.name)
         self.problem, self.budget, self.scales = problem, budget, Scales(problem)
         self._refuse_uncertified()
 
@@ -215,7 +217,7 @@ class Tuned:
     def mechanism(self, values: Values) -> Mechanism:
         """The releases of a run with these values, with a free noise multiplier."""
         releases = self.run(values).releases(self.setting(self.iterations(values)))
-        found: Mechanism = get(self.name if self.samplings or self.protects == "client" else RECORDS)(**releases)
+        found: Mechanism = get(self.name if self.kind.is_reference else RECORDS)(**releases)
         return found
 
     def hyperparameters(self, values: Values, noise_multiplier: float) -> dict[str, float]:
@@ -224,7 +226,8 @@ class Tuned:
         own = {p.symbol: getattr(run, name) for name, p in self.searched.items()}
         bound = getattr(run, "threshold", None)
         noise = self.mechanism(values).with_(noise_multiplier=noise_multiplier).sigma(1.0 if bound is None else bound)
-        return {**own, self.kind.rounds: self.iterations(values), **noise}
+        multiplier = {} if self.noise in noise else {self.noise: noise_multiplier}
+        return {**own, self.kind.rounds: self.iterations(values), **multiplier, **noise}
 
     def placed(self, hyperparameters: Values) -> dict[str, float]:
         """The axis values of these hyper-parameters, which may be outside the ranges of the axes."""
@@ -399,7 +402,10 @@ def space(kind: Any) -> type[Tuned]:
     described = {
         n: getattr(kind, n) for n in ("name", "title", "source", "protects", "relations", "samplings", "vectors")
     }
+    if kind.protects == "record":  # all of these are compared under one relation
+        described["relations"] = tuple(sorted(kind.relations, key=lambda one: one != "replace"))
     described["__reduce__"] = lambda self: (_restored, (handle(kind), self.problem, self.budget))
     described |= {"__doc__": kind.__doc__, "kind": kind, "noise": kind.parameters[kind.noise_parameter()].symbol}
     described["threshold"] = threshold.symbol if threshold is not None and kind.clips else None
-    return type(kind.__name__, (RecordLevel if kind.protects == "record" else Tuned,), described)
+    noisy_steps = kind.protects == "record" and not kind.lots
+    return type(kind.__name__, (RecordLevel if noisy_steps else Tuned,), described)

@@ -38,6 +38,7 @@ OF_KIND: Mapping[str, Any] = {
     "positive": Positive,
     "nonnegative": NonNegative,
     "count": Count,
+    "size": Annotated[int, Field(ge=0)],
     "share": Share,
     "fraction": Annotated[float, Field(ge=0, lt=1)],
     "probability": Probability,

@@ -137,6 +137,12 @@ class WorldOperations(BaseOperations):
         k = self._asked[who] = self._asked.get(who, -1) + 1
         return self.world.stochastic_gradient(client, y, "error", self._t, client, k, run=run)
 
+    def batch_gradient(self, i: int, y: Vector, size: int | None = None) -> Vector:
+        """grad f_i(y): a world has no batches of records."""
+        if size:
+            raise InputError(f"batches of {size} records are given, and a world has no records: set their size to 0")
+        return self.gradient(i, y)
+
     def records(self, i: int) -> int:
         """The number of client i's records: all clients have equally many."""
         return 1
@@ -175,6 +181,14 @@ class WorldOperations(BaseOperations):
         """The sum of one number for each of these clients."""
         return sum(of(i) for i in members)
 
+    def least(self, one: Any, two: Any) -> Any:
+        """The smaller number."""
+        return min(one, two)
+
+    def total(self, members: Sequence[int], values: Sequence[Any]) -> Any:
+        """The sum of these clients' numbers."""
+        return sum(values)
+
     def sum(
         self, members: Sequence[int], values: Sequence[Vector], weight: Callable[[int], Any] | None = None
     ) -> Vector:
@@ -198,6 +212,12 @@ class WorldOperations(BaseOperations):
     def smooth(self, u: Vector, alpha: Any) -> Vector:
         """u/(alpha + ||u||)."""
         return self._nonlinear(lambda: self.world.normalised(u, alpha))
+
+    def square(self, u: Vector) -> Vector:
+        """The square of each coordinate, which no world has."""
+        raise InputError("a world has no coordinates: an algorithm that divides by roots of squares is only simulated")
+
+    root = square
 
     def gaussian(self, deviation: Any, i: int | None = None) -> Vector:
         """The noise of client i's message, or the server's."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.core.algorithm import Algorithm as Description
-from dpfl_theory.core.parameter import KINDS, Parameter
+from dpfl_theory.core.parameter import KINDS, WHOLE, Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.tape.replay import small
 from dpfl_theory.problems.base import Problem
@@ -70,7 +70,7 @@ class Simulation(Algorithm):
         """The description with plain numbers, and the parameters that have other values."""
         run = self.run.with_defaults()
         own = {a: getattr(run, a) for a in run.parameters}
-        plain = {a: int(v) if self.run.parameters[a].kind == "count" else float(v) for a, v in own.items() if single(v)}
+        plain = {a: run.parameters[a].number(v) for a, v in own.items() if single(v)}
         run = run.with_values(**plain)
         parts = {name: recorded(name, getattr(type(run), name)) for name in run.observed}
         return run.replaced(**parts), tuple(own.keys() - plain.keys())
@@ -170,7 +170,7 @@ def single(value: Any) -> bool:
 
 def named(p: Parameter) -> str:
     """A parameter in messages."""
-    return f"the number of {p.meaning}" if p.kind == "count" else f"the {p.meaning}"
+    return f"the number of {p.meaning}" if p.kind in WHOLE else f"the {p.meaning}"
 
 
 def check_values(run: Description) -> None:
@@ -182,8 +182,8 @@ def check_values(run: Description) -> None:
         require_integer(f"the number of {what}", getattr(run, attribute), minimum=0)
     for attribute, p in run.parameters.items():
         name, value = named(p), getattr(run, attribute)
-        if p.kind == "count":
-            require_integer(name, value)
+        if p.kind in WHOLE:
+            require_integer(name, value, minimum=WHOLE[p.kind])
         elif p.shared and not single(value):
             raise InputError(f"{name} is {value!r}: one number for all replicates and rounds is needed")
         elif p.kind == "positive":

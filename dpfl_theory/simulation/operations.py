@@ -73,6 +73,8 @@ class BatchOperations:
         self._drawn = {COIN: 0, GRADIENT: 0, NOISE: 0, RECORDS: 0, SERVER_NOISE: 0}
         self._rows: dict[float, Any] = {}
         self._inside = 0
+        self._taken = 0
+        """The number of batches that each client has taken."""
         self._where: Any = None
         self._members = self.everyone
         """The clients whose values `each` makes."""
@@ -155,7 +157,7 @@ class BatchOperations:
 
     def each(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """One value for each client; those of others than the members have no meaning."""
-        outer, self._members = self._members, members
+        outer, self._members, self._taken = self._members, members, 0
         try:
             return self._for_all(of, self._run(members), members.index)
         finally:
@@ -191,6 +193,10 @@ class BatchOperations:
             return values.sum(axis=0)
         return self._context.engine.combine(self._xp.ascontiguousarray(values), members.counts)
 
+    def total(self, members: Members, values: Any) -> Any:
+        """The sum of these clients' numbers, (S, 1)."""
+        return self.tally(members, lambda i: values)
+
     def tally(self, members: Members, of: Callable[[Any], Any]) -> Any:
         """The sum of one number for each of these clients, (S, 1)."""
         values = self._xp.broadcast_to(of(members.index), (self._run(members), self.S, 1))
@@ -198,9 +204,20 @@ class BatchOperations:
             return values.sum(axis=0)
         return (values[:, :, 0] * members.counts.T).sum(axis=0)[:, None]
 
+    def least(self, one: Any, two: Any) -> Any:
+        """The smaller number, in each replicate."""
+        return self._xp.minimum(one, two) if many(one) or many(two) else min(one, two)
+
+    layers = (slice(None),)
+    """The parameters of a problem are one layer."""
+
+    def by_layer(self, u: Any, of: Callable[[Any], Any]) -> Any:
+        """A function of each layer of a vector."""
+        return of(u)
+
     # Records.
     def records(self, i: Any) -> Any:
-        """The number of client i's records; 1 on a problem without records."""
+        """The number of client i's records; 1 on a problem without records, whose clients have one weight."""
         records = getattr(self._context.kernels, "records", None)
         if records is None:
             return 1
@@ -217,8 +234,10 @@ class BatchOperations:
     def _batch(self, i: Any, share: float, lots: bool) -> tuple[Any, Batches]:
         """The numbers of the records of the clients' next batches (n, S, b), None for all; and their sizes."""
         context = self._context
-        if not (i is Ellipsis or isinstance(i, Chosen)) or lots:
+        if not (i is Ellipsis or isinstance(i, Chosen)):
             raise InputError("a batched simulation draws floor(s R) records for all clients at once")
+        if lots and share < 1.0:
+            return self._lots(i, share), batches(context.problem, 1.0)
         own = batches(context.problem, share)
         if share == 1.0:
             return None, own
@@ -226,12 +245,54 @@ class BatchOperations:
         step = self._next(RECORDS)
         return context.engine.subsets(context.replicates, self._k, self._clients(i), own.sizes, own.counts, step), own
 
+    def batch_gradient(self, i: Any, y: Any, size: int | None = None) -> Any:
+        """The mean gradient over each client's next batch of this size. A round splits a client's records once, at
+        random, and the last batch has what is left; grad f_i(y) for a size of 0."""
+        if not size:
+            return self.gradient(i, y)
+        context = self._context
+        own = batches(context.problem, 1.0).sizes
+        if self._gradient is not None or not (i is Ellipsis or isinstance(i, Chosen)):
+            raise InputError("a batched simulation has full gradients in batches, of all clients at once")
+        self._own(i)
+        clients, y, step = self._clients(i), self._at(i, y), self._taken
+        self._taken += 1
+        first = step % -(-own // size) * size
+        last = np.minimum(first + size, own)
+
+        def total(counts: Any) -> Any:
+            """The sum of the gradients of the records in the first places, as many as ``counts``."""
+            chosen = context.engine.subsets(context.replicates, self._k, clients, own, counts, 0)
+            return context.kernels.record_sums(y, clients, chosen)[0]  # type: ignore[attr-defined]
+
+        sums = total(last) - total(first) if first.any() else total(last)
+        number = context.engine.asarray((last - first).astype(np.float64))
+        return sums / number[clients][:, :, None]
+
+    def _lots(self, i: Any, share: float) -> Any:
+        """The numbers of the records of the clients' lots (n, S, b), ascending, with -1 after them. Each record is in
+        its client's lot with this probability."""
+        xp, sizes, engine = (
+            self._xp,
+            self._context.engine.asarray(batches(self._context.problem, 1.0).sizes),
+            self._context.engine,
+        )
+        most = int(sizes.max())
+        u = engine.uniform(self._context.replicates, self._k, self.n * most, RECORDS, self._next(RECORDS))
+        place = xp.arange(most)
+        drawn = (u.reshape(self.S, self.n, most) < share) & (place < sizes[:, None])
+        chosen = xp.sort(xp.where(drawn, place, most), axis=2)
+        chosen = xp.where(chosen < most, chosen, -1).transpose(1, 0, 2)
+        return chosen[i] if isinstance(i, Chosen) else xp.ascontiguousarray(chosen)
+
     def clipped_records(self, i: Any, y: Any, share: float, threshold: Any, lots: bool = False) -> tuple[Any, Any]:
         """The sum of each client's next batch of record gradients, each clipped, and their number."""
         context = self._context
         chosen, own = self._batch(i, share, lots)
         y, clients = self._at(i, y), self._clients(i)
         sums, _ = context.kernels.record_sums(y, clients, chosen, self.row(threshold))  # type: ignore[attr-defined]
+        if lots and chosen is not None:
+            return sums, (chosen >= 0).sum(axis=2)[:, :, None].astype(np.float64)
         if own.count is not None:
             return sums, own.count
         return sums, context.engine.asarray(own.counts.astype(np.float64))[clients][:, :, None]
@@ -244,6 +305,8 @@ class BatchOperations:
     def record_gradients(self, i: Any, y: Any, share: float, lots: bool = False) -> Any:
         """The gradients (b, n, S, d) of the records of each client's next batch, where all have b records."""
         context, xp = self._context, self._xp
+        if lots and share < 1.0:
+            raise InputError("lots of records have different sizes: a batched simulation has only their sums")
         chosen, own = self._batch(i, share, lots)
         b = own.count
         if b is None:
@@ -307,6 +370,10 @@ class BatchOperations:
         u = dense(u)
         return self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))
 
+    def within(self, u: Any, length: Any) -> Any:
+        """1 where ||u|| is at most this length, else 0."""
+        return self._xp.where(self.length(u) <= length, 1.0, 0.0)
+
     def clip(self, u: Any, threshold: Any) -> Any:
         """u min(1, threshold/||u||)."""
         return self._bounded(u, threshold, False)
@@ -320,6 +387,15 @@ class BatchOperations:
             return u.bounded(threshold, normalise)
         u = dense(u)
         return u * shrunk(self._xp, self.length(u), threshold, normalise)
+
+    def square(self, u: Any) -> Any:
+        """The square of each coordinate."""
+        u = dense(u)
+        return u * u
+
+    def root(self, v: Any) -> Any:
+        """The root of each coordinate."""
+        return self._xp.sqrt(v)
 
     def smooth(self, u: Any, alpha: Any) -> Any:
         """u/(alpha + ||u||); 0/0 is 0."""
@@ -352,6 +428,13 @@ class BatchOperations:
             return deviation * self._context.normals(self._k, stream, self._index(i).clients, step)
         normals = engine.normal(self._context.replicates, self._k, clients, self.d, stream, step, where)
         return deviation * (normals if for_each else normals[0])
+
+    def normal(self, deviation: Any) -> Any:
+        """One number N(0, deviation^2), (S, 1)."""
+        if not many(deviation) and deviation == 0.0:
+            return self._xp.zeros((self.S, 1))
+        step, engine = self._next(SERVER_NOISE), self._context.engine
+        return deviation * engine.normal(self._context.replicates, self._k, 1, 1, SERVER_NOISE, step)[0]
 
     def _index(self, i: Any) -> Any:
         """The index of the clients for which something is drawn."""

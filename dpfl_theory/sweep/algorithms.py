@@ -34,7 +34,7 @@ def algorithms() -> dict[str, type[Hyper]]:
     """All described algorithms by name.
 
     >>> sorted(algorithms())[:3]
-    ['dp-clip21', 'dp-fedavg', 'dp-fedavg-record']
+    ['dp-clip21', 'dp-fedavg', 'dp-fedavg-adaptive']
     """
     return {name: _model(kind) for name, kind in _algorithms.algorithms().items()}  # type: ignore[arg-type]
 
@@ -193,7 +193,7 @@ def _field(parameter: Parameter) -> tuple[Any, Any]:
         without = f"; {parameter.usual} without it"
     else:
         values = OF_KIND[parameter.kind]
-        default = int(parameter.default) if parameter.kind == "count" else float(parameter.default)
+        default = parameter.number(parameter.default)
     meaning = Meaning(f"{parameter.meaning}{without}", parameter.unit)
     return Annotated[values, meaning], described_field(f"{parameter.text}{without}", default)
 

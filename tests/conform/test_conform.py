@@ -145,7 +145,7 @@ def test_what_only_live_runs_show_is_shown() -> None:
         (lambda n, rng: np.flatnonzero(rng.random(n) < 0.5), "fixed", "cohorts of varying size"),
         (lambda n, rng: rng.choice(n, 3), "fixed", "clients drawn twice"),
         (lambda n, rng: np.flatnonzero(rng.random(n) < 0.6), "poisson", "a wrong sampling rate"),
-        (lambda n, rng: np.arange(3), "fixed", "a wrong sampling rate"),
+        (lambda n, rng: np.arange(3), "fixed", "cohorts that can be predicted"),
         (lambda n, rng: np.arange(n) if rng.random() < 3 / 7 else [], "poisson", "clients that are not independent"),
         (lambda n, rng: 1 / 0, "fixed", "the sampler fails"),
     ],

@@ -694,12 +694,18 @@ def test_a_claim_that_is_no_protection_is_told_and_no_round_is_blamed(
     assert "above 50" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("name", ["fedprox", "FedNova", "fed-adam", "feddyn", "dp-fedprox", "fedavgm"])
+@pytest.mark.parametrize("name", ["fedopt", "FedLin", "mime-lite", "tamuna", "dp-fedprox", "dp-feddyn"])
 def test_other_algorithms_are_no_misspelling(name: str) -> None:
     with pytest.raises(InputError) as caught:
         conform(averaged(False), name)
     assert f"unknown algorithm {name!r}: the nearest is" in str(caught.value)
     assert "did you mean" not in str(caught.value)
+
+
+@pytest.mark.parametrize(("name", "meant"), [("FedNova", "fednova"), ("fed-adam", "fedadam"), ("FedAvg-M", "fedavgm")])
+def test_other_spellings_are_recognised(name: str, meant: str) -> None:
+    with pytest.raises(InputError, match=f"did you mean '{meant}'"):
+        conform(averaged(False), name)
 
 
 # What has no name, and how far names reach
@@ -802,3 +808,15 @@ def test_the_answer_says_how_far_the_weights_explain(given: Any) -> None:
     assert names(one) == ["another round"]
     assert "'weights by numbers of records' explains the first" in one.faults[0].description
     assert "but not the later ones" in one.faults[0].description
+
+
+def test_a_limit_of_epsilon_is_compared_with_a_given_multiplier_only() -> None:
+    one = found(server_noise, **TWO_SIDED, noise_multiplier=0.6, max_epsilon=3.0)
+    assert names(one) == ["a claimed epsilon above 3"]
+    needed = float(one.faults[0].description.rpartition("at least ")[2])
+    assert found(server_noise, **TWO_SIDED, noise_multiplier=needed, max_epsilon=3.0).verdict == "conforms"
+    free = found(server_noise, **TWO_SIDED, max_epsilon=3.0)
+    assert free.verdict == "conforms"
+    assert "max_epsilon = 3 was not compared" in " ".join(free.notes)
+    with pytest.raises(InputError, match="positive number"):
+        found(server_noise, **TWO_SIDED, max_epsilon=0.0)

@@ -25,13 +25,16 @@ NAMES = [name for name, reference in references().items() if reference.unit != "
 def simulated(name: str, v: dict[str, Any], noise: float) -> Simulation:
     """The package's algorithm with these hyper-parameters, its noise times a factor."""
     cohort = Cohort() if v["scheme"] == "full" else Cohort(v["scheme"], v["r"])
-    return Simulation(get(name).from_symbols({**v, "sigma": noise * (v.get("sigma") or 0.0)}), cohort)
+    more = {"sigma": noise * (v.get("sigma") or 0.0), "z": noise * v.get("noise_multiplier", 0.0)}
+    more |= {"sigma_b": 0.0} if noise == 0.0 else {}
+    return Simulation(get(name).from_symbols({**v, **more}), cohort)
 
 
 def cases(name: str) -> list[dict[str, Any]]:
     reference = references()[name]
     asked = {parameter.symbol for parameter in reference.parameters}
-    return settings(reference, {}, asked, clients=6, cohort=None, scheme=None, relation=None)
+    whole = {"B": 0} if "B" in asked else {}  # batches are drawn in other ways
+    return settings(reference, whole, asked, clients=6, cohort=None, scheme=None, relation=None)
 
 
 def run(name: str, v: dict[str, Any], rounds: int, replicates: int, noise: float) -> tuple[Any, list[Any], Any]:
@@ -74,10 +77,11 @@ def test_noise_has_the_covariance_of_the_packages_algorithms(name: str) -> None:
     _, _, on = run(name, v, 1, 1, noise=0.0)
     one, who, _ = run(name, v, 1, 20_000, noise=0.02 if name == "dp-norm-ec" else 1.0)
     size = v if name != "dp-norm-ec" else {**v, "sigma": 0.02 * v["sigma"]}
-    if v["scheme"] == "poisson":  # every replicate has its own cohort: noise alone is compared, at the mean size r
+    own = "sigma" in get(name).parameters  # the clients add the noise
+    if v["scheme"] == "poisson" and own:  # a cohort for each replicate: noise alone is compared, at the mean size r
         return _compare_noise_of_all(name, size, one[0], on)
     w = one[0]
-    if v["scheme"] == "fixed":  # every replicate has its own cohort, whose signal a run without noise has
+    if v["scheme"] != "full":  # every replicate has its own cohort, whose signal a run without noise has
         w = w - run(name, v, 1, len(w), noise=0.0)[0][0]
     _agree(np.cov(w.T), Spread(Path(size, on, (who[0],))).outcome(references()[name].round), len(w))
 

@@ -182,3 +182,17 @@ def test_a_control_variate_that_is_not_kept_or_not_subtracted() -> None:
     for text in said:
         assert "keeps its first value" in text
         assert "do not subtract c_i" in text
+
+
+@pytest.mark.parametrize(("factor", "names"), [(3.0, ["another noise"]), (None, ["noise of the sum on the average"])])
+def test_a_constant_is_no_number_of_clients(factor: float | None, names: list[str]) -> None:
+    """With r = 3, noise that is 3 times too large is as large as noise that is r times too large."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: Any, beta: Any, C: Any, r: Any, sigma: Any
+    ) -> Any:
+        mean = total(w, clients, cohort, eta, C) / r
+        return w - beta * (mean + rng.normal(0.0, (factor or r) * sigma, len(w))), state
+
+    said, found = answered(round, E=1)
+    assert said == names, str(found)

@@ -29,9 +29,20 @@ from oracles.families import Transformed, dyadic, ragged
 from simulation.reductions import DESCRIBED
 
 import dpfl_theory.simulation as package
+from dpfl_theory.algorithms.adaptive_clipping import AdaptiveClipping
 from dpfl_theory.algorithms.averaging import with_momentum
+from dpfl_theory.algorithms.dp_ftrl import DPFTRL
+from dpfl_theory.algorithms.dp_mcmahan import DPMcMahanFedAvg
+from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.error_feedback import DPNormSGD, InformedClip21, InformedNormEC
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.algorithms.fedavgm import FedAvgM
+from dpfl_theory.algorithms.feddyn import FedDyn
+from dpfl_theory.algorithms.fednova import FedNova
+from dpfl_theory.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
+from dpfl_theory.algorithms.fedprox import FedProx
+from dpfl_theory.algorithms.local_dp import LocalDP
+from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold, all_users
@@ -149,13 +160,29 @@ def _of_steps(e: float, C: float, s: float) -> dict[str, float]:
     return {"threshold": C, "noise_multiplier": s}
 
 
+def _by_multiplier(e: float, C: float, s: float) -> dict[str, float]:
+    return {"threshold": C, "noise_multiplier": s}
+
+
 _ONE = {"global_step": 1.0, "local_steps": 1}
 _QUIET = {"threshold": 1e6, "sigma": 0.0}
+_LOUD = {**_ONE, "threshold": 1e6, "noise_multiplier": 0.0}
 _ALL_RECORDS = {**_ONE, "threshold": 1e6, "noise_multiplier": 0.0, "share": 1.0}
 
 
 def _steps(global_step: float, local_steps: int) -> dict[str, Any]:
     return {"global_step": global_step, "local_steps": local_steps}
+
+
+_COORDINATES = {"rotations_rotate_the_run": "the server's optimizer scales each coordinate by its own past squares"}
+_DOUBLED = {
+    "one_client_is_gradient_descent": "with one client h/alpha is its last move, so that a round moves w twice as far"
+}
+_STILL = {**_ONE, "adaptivity": 1e12, "first_decay": 0.0}
+
+
+def _adaptive(e: float, C: float, s: float) -> dict[str, float]:
+    return {"global_step": 0.3 * C, "adaptivity": 0.2 * C, "first_decay": 0.6}
 
 
 TWICE, THREE, SOME = Cohort("with-replacement", 3), Cohort("fixed", 3), Cohort("poisson", 3)
@@ -299,6 +326,79 @@ EXAMPLES: dict[type, dict[str, Example]] = {
             parts={"warm_start": 1}, records=True,
         ),
     },
+    McMahanFedAvg: {
+        "noisy": _described(_steps(1.4, 3), _nothing, None, SLOPE, _ONE, SOME, lambda e, C, s: NoisyGradient(s)),
+        "batches": _described({**_steps(1.2, 2), "batch_size": 2}, _nothing, None, None, _ONE, THREE, records=True),
+        "plain": _described(_steps(1.0, 4), _nothing, None, None, _ONE),
+    },
+    FedProx: {
+        "noisy": _described(
+            _steps(1.2, 3), lambda e, C, s: {"proximal": 0.3 / e}, None, SLOPE, {**_ONE, "proximal": 0.0}, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+    },
+    FedNova: {
+        "noisy": _described(
+            {**_steps(1.2, 3), "momentum_factor": 0.5}, _nothing, None, SLOPE, _ONE, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+        "batches": _described(
+            {**_steps(0.5, 2), "batch_size": 2, "momentum_factor": 0.3}, _nothing, None, None, _ONE, THREE,
+            records=True,
+        ),
+    },
+    FedAvgM: {
+        "noisy": _described(
+            {**_steps(0.7, 2), "decay": 0.6}, _nothing, None, SLOPE, {**_ONE, "decay": 0.0}, THREE,
+            lambda e, C, s: NoisyGradient(s),
+        ),
+    },
+    FedAdam: {
+        "noisy": _described(
+            {"local_steps": 2, "second_decay": 0.8}, _adaptive, LENGTH, SLOPE,
+            {**_STILL, "second_decay": 0.0, "global_step": 1e12}, THREE, lambda e, C, s: NoisyGradient(s),
+            exempt=_COORDINATES,
+        ),
+    },
+    FedYogi: {
+        "noisy": _described(
+            {"local_steps": 2, "second_decay": 0.8}, _adaptive, LENGTH, SLOPE,
+            {**_STILL, "second_decay": 0.8, "global_step": 2e12}, THREE, lambda e, C, s: NoisyGradient(s),
+            exempt=_COORDINATES,
+        ),
+    },
+    FedAdagrad: {
+        "noisy": _described(
+            {"local_steps": 2}, _adaptive, LENGTH, SLOPE, {**_STILL, "global_step": 2e12}, THREE,
+            lambda e, C, s: NoisyGradient(s), exempt=_COORDINATES,
+        ),
+    },
+    FedDyn: {
+        "noisy": _described(
+            {"local_steps": 3}, lambda e, C, s: {"strength": 0.5 / e}, None, SLOPE,
+            {"local_steps": 1, "strength": 1.0}, THREE, lambda e, C, s: NoisyGradient(s), exempt=_DOUBLED,
+        ),
+    },
+    DPMcMahanFedAvg: {
+        "capped": _described(
+            {**_steps(1.2, 2), "cap": 3.0}, _by_multiplier, LENGTH, NUMBER, _LOUD, SOME,
+        ),
+    },
+    AdaptiveClipping: {
+        "momentum": _described(
+            {**_steps(1.2, 2), "momentum": 0.5, "clip_rate": 0.7}, _by_multiplier, LENGTH, NUMBER, _LOUD, THREE
+        ),
+    },
+    LocalDP: {"poisson": _described(_steps(1.2, 2), _by_multiplier, LENGTH, NUMBER, _LOUD, SOME)},
+    DPFTRL: {
+        "trees": _described({**_steps(1.2, 2), "restart": 3}, _by_multiplier, LENGTH, NUMBER, _LOUD, THREE),
+    },
+    DPSGD: {
+        "all": Example(
+            lambda cls, e, C, s: Simulation(cls(eta=e, C=C, s=1.0, z=s)), SLOPE, NUMBER,
+            lambda cls, step: Simulation(cls(eta=step, C=1e6, s=1.0, z=0.0)), records=True,
+        ),
+    },
     WeightedAverage: {  # with almost no weight on earlier iterates, the average is the newest one
         "scaffnew": Example(
             lambda cls, e, C, s: cls(Simulation(DPScaffNew(eta=e, p=0.4, C=C, sigma=s)), 0.8),
@@ -362,7 +462,7 @@ def rotations_rotate_the_run(cls: type, example: Example) -> list[str]:
     rotation, _ = np.linalg.qr(np.random.default_rng(9).standard_normal((3, 3)))
     problem = families.base(example.records)
     start = starting_points(problem, REPLICATES)
-    engine = Transformed(change=lambda z, _: z @ rotation.T)
+    engine = Transformed(change=lambda z, _: z @ rotation.T if z.shape[-1] == 3 else z)  # a number has no direction
     found = servers(cls, example, families.rotated(problem, rotation), start @ rotation.T, engine)
     return compare("after a rotation the run", found, servers(cls, example, problem, start) @ rotation.T)
 

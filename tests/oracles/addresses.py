@@ -6,7 +6,7 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from oracles.record_gradient import record_gradient
+from oracles.record_gradient import gradient_of_record, record_gradient
 from oracles.two_sided import GradientOf
 
 from dpfl_theory.kernels.cpu import CpuEngine
@@ -48,6 +48,25 @@ def cohort_by_address(cohort: Cohort, n: int, seed: int, replicate: int, k: int)
 def server_noise(d: int, seed: int, replicate: int, k: int) -> np.ndarray:
     """Standard normals (d,) for noise of which only the average is seen."""
     return CPU.normal(Replicates(seed, replicate, 1), k, 1, d, SERVER_NOISE)[0, 0]
+
+
+def batches_by_address(problem: Problem, size: int, seed: int, replicate: int) -> GradientOf:
+    """``g_i(x)`` in local step q of round t, the mean over a batch of so many records: batch number b has those that
+    the b-th set of ``size`` records adds to the smallest so far, and each epoch takes the same batches."""
+    one, data = Replicates(seed, replicate, 1), problem.data  # type: ignore[attr-defined]
+    records = np.diff(data.offsets)
+
+    def smallest(i: int, t: int, count: int) -> set[int]:
+        counts = np.full(len(records), count)
+        return {int(j) for j in CPU.subsets(one, t, np.array([[i]]), records, counts, 0)[0, 0] if j >= 0}
+
+    def gradient(i: int, x: np.ndarray, t: int, q: int) -> np.ndarray:
+        first = q % int(np.ceil(records[i] / size)) * size
+        batch = smallest(i, t, first + size) - (smallest(i, t, first) if first else set())
+        rows = [int(data.offsets[i]) + j for j in sorted(batch)]
+        return np.mean([gradient_of_record(data, row, x) for row in rows], axis=0)
+
+    return gradient
 
 
 def gradient_by_address(

@@ -14,19 +14,43 @@ from typing import Any
 
 import numpy as np
 from oracles import families
-from oracles.addresses import CPU, cohort_by_address, gradient_by_address, of_replicate, server_noise, step_of
+from oracles.adaptive_clipping import adaptive_clipping
+from oracles.addresses import (
+    CPU,
+    batches_by_address,
+    cohort_by_address,
+    gradient_by_address,
+    of_replicate,
+    server_noise,
+    step_of,
+)
+from oracles.dp_ftrl import dp_ftrl
+from oracles.dp_mcmahan import dp_mcmahan
 from oracles.dp_sgd import dp_sgd
 from oracles.ef21 import ef21
 from oracles.fedavg import fedavg
+from oracles.feddyn import feddyn
+from oracles.federation import Federation
+from oracles.fednova import fednova
+from oracles.fedopt import fedavgm, fedopt
+from oracles.fedprox import fedprox
+from oracles.local_dp import local_dp
+from oracles.mcmahan import mcmahan
+from oracles.poisson_lots import poisson_lots_step
 from oracles.scaffnew import scaffnew
 from oracles.scaffold import scaffold
 from oracles.two_sided import two_sided
 
 from dpfl_theory.algorithms.fedavg import server_noise as noise_by_server
+from dpfl_theory.algorithms.fedavgm import FedAvgM
+from dpfl_theory.algorithms.feddyn import FedDyn
+from dpfl_theory.algorithms.fednova import FedNova
+from dpfl_theory.algorithms.fedopt import FedAdam
+from dpfl_theory.algorithms.mcmahan import EqualFedAvg
 from dpfl_theory.algorithms.scaffold import all_users
 from dpfl_theory.core.algorithm import Algorithm as Description
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import COIN, NOISE, Engine, Replicates
+from dpfl_theory.kernels.engine import COIN, NOISE, RECORDS, SERVER_NOISE, Engine, Replicates
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.base import Algorithm, Context, Round
@@ -158,6 +182,109 @@ def dp_sgd_step(a: Any, problem: Problem, x: np.ndarray, k: int, s: int, seed: i
     return dp_sgd(gradient, x, [step_of(run.global_step, s, k)], *psi_of(run, s), B, [members], [z], k)[-1]
 
 
+def dp_mcmahan_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """McMahan et al. 2018 Algorithm 1."""
+    run, data = a.run.with_defaults(), getattr(problem, "data", None)
+    return dp_mcmahan(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        w,
+        [1] * problem.n if data is None else np.diff(data.offsets).tolist(),
+        cohort_by_address(a.cohort, problem.n, seed, replicate, k),
+        a.cohort.divisor(problem.n) / problem.n,
+        k,
+        server_noise(problem.d, seed, replicate, k),
+        eta=step_of(run.local_step, s, k),
+        server=step_of(run.global_step, s, k),
+        E=run.local_steps,
+        S=of_replicate(run.threshold, s),
+        w_hat=of_replicate(run.cap, s),
+        multiplier=of_replicate(run.noise_multiplier, s),
+        clipped="noise" in run.replaced_parts,
+    )
+
+
+def local_dp_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """Local differential privacy; each member gets the same share of the sum of the noises, a vector sqrt(|S|) z."""
+    run = a.run.with_defaults()
+    members = cohort_by_address(a.cohort, problem.n, seed, replicate, k)
+    share = server_noise(problem.d, seed, replicate, k) / np.sqrt(max(len(members), 1))
+    return local_dp(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        w,
+        members,
+        k,
+        [share] * len(members),
+        eta=step_of(run.local_step, s, k),
+        eta_s=step_of(run.global_step, s, k),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        z=of_replicate(run.noise_multiplier, s),
+        divisor=a.cohort.divisor(problem.n) if "divisor" in run.replaced_parts else 0.0,
+    )
+
+
+def dp_sgd_lots_step(a: Any, problem: Problem, w: np.ndarray, k: int, s: int, seed: int, replicate: int) -> np.ndarray:
+    """DP-SGD. Record j of client i is in the lot where the uniform number i R + j is below the rate, R being the
+    largest number of records; without uniform numbers where the rate is 1."""
+    run, data = a.run.with_defaults(), problem.data  # type: ignore[attr-defined]
+    sizes = np.diff(data.offsets)
+    u = np.zeros((problem.n, int(sizes.max())))
+    if run.share < 1.0:
+        u = CPU.uniform(Replicates(seed, replicate, 1), k, u.size, RECORDS)[0].reshape(u.shape)
+    lots = [[j for j in range(size) if u[i, j] < run.share] for i, size in enumerate(sizes)]
+    noise = of_replicate(run.noise_multiplier, s) * server_noise(problem.d, seed, replicate, k)
+    return poisson_lots_step(
+        data, w, lots, run.share, step_of(run.global_step, s, k), of_replicate(run.threshold, s), noise
+    )
+
+
+def adaptive_clipping_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """Andrew et al. 2021 Algorithm 1. The count's normal number is the round's second draw."""
+    run, one = a.run.with_defaults(), Replicates(seed, replicate, 1)
+    z = of_replicate(run.noise_multiplier, s)
+    theta, C = adaptive_clipping(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        start,
+        [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)],
+        a.cohort.divisor(problem.n),
+        [server_noise(problem.d, seed, replicate, k) for k in range(rounds)],
+        [float(CPU.normal(one, k, 1, 1, SERVER_NOISE, 1)[0, 0, 0]) for k in range(rounds)],
+        eta=of_replicate(run.local_step, s),
+        eta_s=of_replicate(run.global_step, s),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        beta=of_replicate(run.momentum, s),
+        gamma=of_replicate(run.quantile, s),
+        eta_C=of_replicate(run.clip_rate, s),
+        multiplier=z,
+        sigma_b=of_replicate(run.count_noise, s) or 5.0 * z,
+    )
+    return {"server": theta, "C": C}
+
+
+def dp_ftrl_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """DP-FTRL."""
+    run = a.run.with_defaults()
+    w = dp_ftrl(
+        gradient_by_address(a.gradient, problem, s, seed, replicate),
+        start,
+        [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)],
+        a.cohort.divisor(problem.n),
+        [server_noise(problem.d, seed, replicate, k) for k in range(rounds)],
+        eta=of_replicate(run.local_step, s),
+        eta_s=of_replicate(run.global_step, s),
+        E=run.local_steps,
+        C=of_replicate(run.threshold, s),
+        z=of_replicate(run.noise_multiplier, s),
+        restart=run.restart,
+    )
+    return {"server": w}
+
+
 def psi_of(run: Any, s: int) -> tuple[str, float]:
     """The name of the bounding operator of error feedback or DP-SGD, and its parameter in one replicate."""
     if hasattr(run, "threshold"):
@@ -235,6 +362,39 @@ def average_trace(
     return {"server": np.array([start, *means])}
 
 
+def federation_trace(
+    a: Any, problem: Problem, rounds: int, start: np.ndarray, s: int, seed: int, replicate: int
+) -> dict[str, np.ndarray]:
+    """The algorithms without privacy that people implement, in all their readings."""
+    run = a.run.with_defaults()
+    kind, size = type(run), run.batch_size
+    data = getattr(problem, "data", None)
+    sizes = [1] * problem.n if data is None else np.diff(data.offsets).tolist()
+    batches = [int(np.ceil(own / size)) if size else 1 for own in sizes]
+    oracle = batches_by_address(problem, size, seed, replicate) if size else gradient_of(a, problem, s, seed, replicate)
+    cohorts = [cohort_by_address(a.cohort, problem.n, seed, replicate, k) for k in range(rounds)]
+    eta, eta_g = ([step_of(x, s, k) for k in range(rounds)] for x in (run.local_step, run.global_step))
+    equal = kind.weight is EqualFedAvg.weight
+    f = Federation(oracle, sizes, [run.local_steps * own for own in batches], eta, cohorts, equal)
+    own = {name: of_replicate(getattr(run, name), s) for name in kind.parameters}
+    if run.name in ("fedadam", "fedyogi", "fedadagrad"):
+        values = own["first_decay"], own.get("second_decay"), own["adaptivity"]
+        of_momentum = kind.squared is not FedAdam.squared
+        return dict(zip(("server", "first", "second"), fedopt(f, start, run.name, eta_g, *values, of_momentum)))
+    if run.name == "feddyn":
+        by_share = kind.alpha is not FedDyn.alpha
+        alpha = own["strength"]
+        alphas = [alpha * sum(sizes) / (problem.n * one) if by_share else alpha for one in sizes]
+        return dict(zip(("server", "h", "duals"), feddyn(f, start, alpha, alphas, kind.moved is not FedDyn.moved)))
+    found = {
+        "fedavg-mcmahan": lambda: mcmahan(f, start, eta_g),
+        "fedprox": lambda: fedprox(f, start, eta_g, own["proximal"]),
+        "fednova": lambda: fednova(f, start, eta_g, own["momentum_factor"], kind.effective is not FedNova.effective),
+        "fedavgm": lambda: fedavgm(f, start, eta_g, own["decay"], kind.ahead is not FedAvgM.ahead),
+    }
+    return {"server": found[run.name]()}
+
+
 STEPS: dict[str, Callable[..., np.ndarray]] = {
     "fedavg": fedavg_step,
     "dp-fedavg": fedavg_step,
@@ -247,6 +407,9 @@ STEPS: dict[str, Callable[..., np.ndarray]] = {
     "dp-sgd-record": two_sided_step,
     "fedavg-model-clipping": two_sided_step,
     "dp-norm-sgd": dp_sgd_step,
+    "dp-fedavg-mcmahan": dp_mcmahan_step,
+    "dp-fedavg-local": local_dp_step,
+    "dp-sgd": dp_sgd_lots_step,
 }
 """(algorithm, problem, w, round, replicate's place, seed, replicate) -> the next w, for algorithms without memory."""
 
@@ -259,11 +422,17 @@ TRACES: dict[str, Callable[..., dict[str, np.ndarray]]] = {
     "scaffold": scaffold_trace,
     "dp-scaffold": scaffold_trace,
     "WeightedAverage": average_trace,
+    **dict.fromkeys(
+        ("fedavg-mcmahan", "fedprox", "fednova", "fedavgm", "fedadam", "fedyogi", "fedadagrad", "feddyn"),
+        federation_trace,
+    ),
+    "dp-fedavg-adaptive": adaptive_clipping_trace,
+    "dp-ftrl": dp_ftrl_trace,
 }
 """(algorithm, problem, rounds, start, replicate's place, seed, replicate) -> the server's vectors, and parts of the
 state by name, each with the rounds + 1 states first."""
 
-PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1}
+PARTS = {"x_i": 0, "h_i": 1, "c": 0, "c_i": 1, "v": 0, "v_i": 1, "first": 0, "second": 1, "h": 0, "duals": 1, "C": 0}
 """The places of these parts in the state of a description."""
 
 
@@ -282,7 +451,7 @@ def trace(
 ) -> dict[str, np.ndarray]:
     """The oracle's result for one replicate."""
     name = name_of(a)
-    if hasattr(getattr(a, "run", None), "momentum"):
+    if name not in TRACES and hasattr(getattr(a, "run", None), "momentum"):
         return momentum_trace(a, problem, rounds, start, s, seed, replicate)
     if name in TRACES:
         return TRACES[name](a, problem, rounds, start, s, seed, replicate)

@@ -241,6 +241,11 @@ RUNS = {
     "dp-fedavg, fixed, replace": {"clients": 40, "cohort": 8, "sampling": "fixed", "relation": "replace"},
     "dp-fedavg, with replacement": {"clients": 40, "cohort": 8, "sampling": "with-replacement"},
     "dp-fedavg, server": {"clients": 40, "cohort": 8, "sampling": "fixed", "view": "server", "noise_multiplier": 30.0},
+    "dp-fedavg-mcmahan, poisson": {"clients": 40, "cohort": 8, "sampling": "poisson"},
+    "dp-fedavg-adaptive, fixed": {"clients": 40, "cohort": 8, "sampling": "fixed", "count_noise": 30.0},
+    "dp-fedavg-local": {"clients": 40, "cohort": 8, "sampling": "fixed", "noise_multiplier": 10.0},
+    "dp-sgd": {"sampling_rate": 0.05, "noise_multiplier": 1.0},
+    "dp-ftrl": {"noise_multiplier": 60.0},
     "dp-fedavg-two-sided, fixed": {"clients": 40, "cohort": 8, "sampling": "fixed"},
     "dp-scaffnew": {"communication_probability": 0.2, "noise_multiplier": 9.0, "rounds": 60},
     "dp-norm-ec": {"noise_multiplier": 20.0},
@@ -393,6 +398,7 @@ def test_what_dp_accounting_has_no_mechanism_for():
 
 AVERAGE = {"clients": 10, "cohort": 2, "sampling": "poisson", "noise": "average"}
 REFUSED = [
+    ("dp-fedavg-adaptive", {"count_noise": 0.4}, "0.4"),
     ("dp-fedavg", {"sampling": "sometimes"}, "'sometimes'"),
     ("dp-fedavg", {"noise_multiplier": -1.0}, "-1.0"),
     ("dp-fedavg", {"noise_multiplier": 1e-107}, "1e-107"),

@@ -17,9 +17,20 @@ from oracles.compare import ARRAY, differs, play, problem_of, starting_points
 from oracles.families import Transformed
 
 import dpfl_theory.simulation as package
+from dpfl_theory.algorithms.adaptive_clipping import AdaptiveClipping
 from dpfl_theory.algorithms.averaging import with_momentum
+from dpfl_theory.algorithms.dp_ftrl import DPFTRL
+from dpfl_theory.algorithms.dp_mcmahan import DPMcMahanFedAvg
+from dpfl_theory.algorithms.dp_sgd import DPSGD
 from dpfl_theory.algorithms.error_feedback import DPNormSGD, ErrorFeedback, InformedClip21, InformedNormEC
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg, server_noise
+from dpfl_theory.algorithms.fedavgm import FedAvgM
+from dpfl_theory.algorithms.feddyn import FedDyn
+from dpfl_theory.algorithms.fednova import FedNova
+from dpfl_theory.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
+from dpfl_theory.algorithms.fedprox import FedProx
+from dpfl_theory.algorithms.local_dp import LocalDP
+from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew, UnclippedScaffNew
 from dpfl_theory.algorithms.scaffold import Scaffold
@@ -40,7 +51,9 @@ ROUNDS, REPLICATES, SEED = 7, 3, 8
 DESCRIBED = (
     *(FedAvg, DPFedAvg, DPNormFedAvg, ScaffNew, DPScaffNew, UnclippedScaffNew),
     *(TwoSidedFedAvg, DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg, ModelClippedFedAvg),
+    *(DPMcMahanFedAvg, AdaptiveClipping, LocalDP, DPFTRL, DPSGD),
     *(Scaffold, DPScaffold, RecordLevelFedAvg, InformedClip21, InformedNormEC, DPNormSGD),
+    *(McMahanFedAvg, FedProx, FedNova, FedAvgM, FedAdam, FedYogi, FedAdagrad, FedDyn),
 )
 COHORTS = (Cohort(), Cohort("fixed", 3), Cohort("with-replacement", 4))
 """Their size is known, so that dividing by |P_t| and by r is the same."""

@@ -12,6 +12,7 @@ import pytest
 from oracles.compare import ENGINES, PROBLEMS, STEPS, TRACES, disagreements, play, problem_of, starting_points
 from short_forms import clip, fedavg, normalise
 
+from dpfl_theory.algorithms import get
 from dpfl_theory.algorithms.averaging import with_momentum
 from dpfl_theory.algorithms.error_feedback import (
     Clip21,
@@ -31,6 +32,7 @@ from dpfl_theory.algorithms.two_step_sizes import (
     UnclippedTwoSidedFedAvg,
 )
 from dpfl_theory.core.algorithm import Algorithm as Description
+from dpfl_theory.errors import InputError
 from dpfl_theory.simulation import (
     Cohort,
     FullGradient,
@@ -43,6 +45,7 @@ from dpfl_theory.simulation import (
     WeightedAverage,
 )
 from dpfl_theory.simulation.local_updates import dense
+from dpfl_theory.simulation.operations import BatchOperations
 
 COHORTS = (Cohort(), Cohort("fixed", 2), Cohort("poisson", 1.5), Cohort("with-replacement", 4))
 GRADIENTS: dict[str, Gradient] = {
@@ -186,6 +189,39 @@ def test_weighted_averages() -> None:
     ]
     agree([WeightedAverage(algorithm, ratio) for algorithm in inner for ratio in (1.0, [0.5, 0.9, 1.0])], "full")
     agree([WeightedAverage(algorithm, [0.5, 0.9, 1.0], with_start=True) for algorithm in inner], "full")
+
+
+@pytest.mark.parametrize("cohort", COHORTS[:3], ids=lambda cohort: cohort.scheme)
+@pytest.mark.parametrize("name", ["fedavg-mcmahan", "fedprox", "fednova", "fedavgm", "fedadam", "fedyogi", "feddyn"])
+def test_unequal_clients_without_privacy(name: str, cohort: Cohort) -> None:
+    """Weights by 3 to 9 records, batches of 4 of them, and all readings, on both engines."""
+    kind = get(name)
+    adaptive = {"global_step": 0.1, "adaptivity": 0.1} if "adaptivity" in kind.parameters else {}
+    others = {"proximal": 0.5, "momentum_factor": 0.6, "decay": 0.7, "second_decay": 0.8, "strength": 0.6}
+    own = {attribute: value for attribute, value in others.items() if attribute in kind.parameters}
+    for reading, size in itertools.product(kind.readings, (0, 4)):
+        run = kind(local_step=0.2, local_steps=2, batch_size=size, **adaptive, **own).replaced(**reading.parts)
+        wrong = disagreements(Simulation(run, cohort), problem_of("unequal"), 4, engine=list(ENGINES.values()))
+        assert wrong == [], (reading.name, size)
+
+
+def test_batches_split_the_records() -> None:
+    """In an epoch each record is in one batch; and batches with an oracle, or of clients drawn twice, are refused."""
+    problem, start = problem_of("unequal"), starting_points(problem_of("unequal"), 3)
+    context = play(Simulation(TwoSidedFedAvg(eta_l=0.3, eta_g=1.0, Q=1)), problem, 1, start, 11, 4).context
+    o, sizes = BatchOperations(context, Cohort(), 1), np.array([7, 3, 5, 4, 9, 3])
+    y = o.each(o.everyone, lambda i: start)
+    every, size = o.each(o.everyone, lambda i: o.gradient(i, y)), 4
+    total = np.zeros_like(every)
+    for k in range(3):
+        number = np.clip(sizes - k * size, 0, size)
+        there = number > 0
+        total[there] += (number[:, None, None] * o.batch_gradient(Ellipsis, y, size))[there]
+    assert np.allclose(total, sizes[:, None, None] * every, rtol=1e-12)
+    with pytest.raises(InputError, match="full gradients in batches"):
+        BatchOperations(context, Cohort(), 1, NoisyGradient(0.1)).batch_gradient(Ellipsis, y, size)
+    with pytest.raises(InputError, match="drawn twice"):
+        BatchOperations(context, Cohort("with-replacement", 3), 1).batch_gradient(Ellipsis, y, size)
 
 
 def test_the_comparison_reaches_what_it_is_for() -> None:

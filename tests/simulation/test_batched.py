@@ -45,6 +45,8 @@ TWO_SIDED = get("dp-fedavg-two-sided").with_parts(get("dp-fedavg-two-sided").rea
 TRAINED = {"eta_l": 0.1, "eta_g": 1.5, "K": 3}
 RECORDS = {**TRAINED, "C": 0.3, "sigma_g": 0.7}
 FEDAVG = {"eta": 0.1, "beta": 0.2, "E": 3}
+LOCAL = {"eta": 0.1, "E": 2}
+MCMAHAN = get("dp-fedavg-mcmahan")
 RUNS: dict[str, Algorithm] = {
     "fedavg": get("fedavg")(**FEDAVG),
     "fedavg, schedules": get("fedavg")(eta=Schedule(0.1, 0.99), beta=Tabulated([0.1] * ROUNDS), E=2),
@@ -80,9 +82,48 @@ RUNS: dict[str, Algorithm] = {
     "dp-fedavg-record, batches": get("dp-fedavg-record")(eta_l=0.1, eta_g=EACH, K=3, C=EACH, sigma_g=EACH, s=0.5),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=1.0),
     "dp-sgd-record, batches": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.7, s=0.5),
+    "dp-fedavg-mcmahan": MCMAHAN(**LOCAL, C=0.05, w_hat=8.0, z=0.5),
+    "dp-fedavg-mcmahan, one for each replicate": MCMAHAN(eta=EACH, E=2, C=EACH, w_hat=3.0, z=EACH),
+    "dp-fedavg-mcmahan, clipped denominator": MCMAHAN.with_parts(MCMAHAN.readings[4].parts)(**LOCAL, C=0.05, z=0.5),
+    "dp-fedavg-adaptive": get("dp-fedavg-adaptive")(**LOCAL, C=0.05, z=0.2, beta=0.5),
+    "dp-fedavg-adaptive, one for each replicate": get("dp-fedavg-adaptive")(
+        eta=EACH, E=2, C=EACH, z=EACH, sigma_b=0.3, gamma=0.7, eta_C=EACH
+    ),
+    "dp-ftrl": get("dp-ftrl")(**LOCAL, C=0.05, z=0.7),
+    "dp-ftrl, trees of 3 rounds": get("dp-ftrl")(eta=EACH, E=2, C=EACH, z=EACH, restart=3),
+    "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.7, s=1.0),
+    "dp-sgd, lots": get("dp-sgd")(eta=EACH, C=EACH, z=EACH, s=0.3),
+    "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.3),
+    "dp-fedavg-local, divided by the expected number": get("dp-fedavg-local").with_parts(
+        get("dp-fedavg-local").readings[1].parts
+    )(eta=EACH, E=2, C=EACH, z=EACH),
 }
 
 
+LOCAL = {"eta": 0.1, "E": 3}
+ADAPTIVE = {"eta_l": 0.1, "E": 3, "eta": 0.05, "beta_1": 0.7, "tau": 0.1}
+WITHOUT_PRIVACY: dict[str, Algorithm] = {
+    "fedavg-mcmahan": get("fedavg-mcmahan")(**LOCAL),
+    "fedavg-mcmahan, batches": get("fedavg-mcmahan")(eta=EACH, E=2, eta_g=1.5, B=4),
+    "fedprox": get("fedprox")(**LOCAL, mu=0.7),
+    "fedprox, one for each replicate": get("fedprox")(eta=EACH, mu=EACH, E=2),
+    "fedprox, batches": get("fedprox")(**LOCAL, mu=0.7, B=4),
+    "fednova": get("fednova")(**LOCAL, rho=0.6),
+    "fednova, batches": get("fednova")(eta=0.1, E=2, rho=[0.0, 0.5, 0.9, 0.3, 0.1], B=4),
+    "fedavgm": get("fedavgm")(**LOCAL, beta=0.6),
+    "fedadam": get("fedadam")(**ADAPTIVE, beta_2=0.9),
+    "fedadam, one for each replicate": get("fedadam")(**{**ADAPTIVE, "tau": EACH, "beta_1": EACH}, beta_2=EACH),
+    "fedyogi": get("fedyogi")(**ADAPTIVE, beta_2=0.9),
+    "fedadagrad": get("fedadagrad")(**ADAPTIVE),
+    "feddyn": get("feddyn")(**LOCAL, alpha=0.7),
+    "feddyn, one for each replicate": get("feddyn")(eta=EACH, alpha=[0.3, 0.5, 1.0, 2.0, 4.0], E=2),
+}
+"""Algorithms as people implement them; all clients of some problems have equally many records."""
+RUNS |= WITHOUT_PRIVACY
+
+
+OFF_TAPE = ("dp-fedavg-adaptive", "dp-ftrl")
+"""Algorithms whose rounds a tape cannot hold: it has no exponentials, and rounds must not depend on their number."""
 SILENT = {
     "fedavg": RUNS["fedavg"],
     "dp-fedavg": get("dp-fedavg")(**FEDAVG, C=0.5, sigma=0.0),
@@ -97,12 +138,23 @@ SILENT = {
     "dp-scaffold": RUNS["dp-scaffold, no noise"],
     "dp-fedavg-record": get("dp-fedavg-record")(**TRAINED, C=0.3, sigma_g=0.0, s=1.0),
     "dp-sgd-record": get("dp-sgd-record")(eta=0.1, C=0.3, sigma_g=0.0, s=1.0),
+    **{name: run for name, run in WITHOUT_PRIVACY.items() if name == run.name},
+    "dp-fedavg-mcmahan": MCMAHAN(**LOCAL, C=0.05, w_hat=8.0, z=0.0),
+    "dp-fedavg-adaptive": get("dp-fedavg-adaptive")(**LOCAL, C=0.05, z=0.0, beta=0.5),
+    "dp-fedavg-local": get("dp-fedavg-local")(**LOCAL, C=0.05, z=0.0),
+    "dp-sgd": get("dp-sgd")(eta=0.5, C=0.3, z=0.0, s=1.0),
+    "dp-ftrl": get("dp-ftrl")(**LOCAL, C=0.05, z=0.0),
 }
+
+
+def with_records(run: Algorithm) -> bool:
+    """Whether it draws records."""
+    return run.protects == "record" or bool(getattr(run, "batch_size", 0))
 
 
 def problems_of(run: Algorithm) -> tuple[str, ...]:
     """Problems on which the algorithm runs: gradients of records need records."""
-    return ("logistic",) if run.protects == "record" else tuple(PROBLEMS)
+    return ("logistic",) if with_records(run) else tuple(PROBLEMS)
 
 
 def cohorts_of(run: Algorithm) -> tuple[Cohort, ...]:
@@ -112,8 +164,8 @@ def cohorts_of(run: Algorithm) -> tuple[Cohort, ...]:
     """
     if not run.samplings:
         return COHORTS[:1]
-    twice = run.protects != "record" or (run.name == "dp-fedavg-record" and not np.any(run.noise_multiplier))
-    return COHORTS if twice and run.name != "scaffold" else COHORTS[:3]
+    twice = not with_records(run) or (run.name == "dp-fedavg-record" and not np.any(run.noise_multiplier))
+    return COHORTS if twice and run.name not in ("scaffold", "feddyn") else COHORTS[:3]
 
 
 BOTH = [pytest.param(name, problem) for name, run in RUNS.items() for problem in problems_of(run)]
@@ -184,7 +236,8 @@ def test_rounds_on_a_tape_are_those_without(name: str, problem: str, monkeypatch
     for cohort in cohorts_of(RUNS[name]):
         played[0] = 0
         one = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem])
-        none = "schedules" in name or RUNS[name].protects == "record"
+        none = "schedules" in name or with_records(RUNS[name])
+        none = "schedules" in name or RUNS[name].protects == "record" or RUNS[name].name in OFF_TAPE
         assert played[0] == (0 if none else ROUNDS - 3)
         other = run_of(Simulation(RUNS[name], cohort), PROBLEMS[problem], tape=False)
         assert np.array_equal(one.final, other.final)
@@ -277,7 +330,7 @@ def by_numpy(run: Algorithm, problem: Any, rounds: int, cohorts: Any = None, exp
     run = run.with_defaults()
     for k in range(rounds):
         cohort = range(problem.n) if cohorts is None else cohorts[k]
-        o = Operations(clients, cohort, None, expected or problem.n, problem.d, True)  # type: ignore[arg-type]
+        o = Operations(clients, cohort, None, expected or problem.n, problem.d, True, number=k)  # type: ignore[arg-type]
         w, state = run.round(o, w, state)
     return w
 
@@ -344,7 +397,7 @@ def test_unequal_batches() -> None:
     data = PROBLEMS["logistic"].data
     offsets = np.array([0, 4, 12, 20, 24])
     unequal = LinearModel(replace(data, x=data.x[:24], y=data.y[:24], offsets=offsets), "unequal clients")
-    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches"):
+    for name in ("dp-scaffold, batches", "dp-fedavg-record, batches", "dp-sgd-record, batches", "dp-sgd, lots"):
         assert reference(RUNS[name], unequal, Cohort()) == []
     o = BatchOperations(context_of(unequal, 2), Cohort(), 0)
     with pytest.raises(InputError, match="clients have different numbers of records"):
@@ -402,11 +455,11 @@ def test_what_has_no_simulation_is_refused() -> None:
     problem = PROBLEMS["logistic"]
     with pytest.raises(InputError, match="drawn twice would write twice"):
         run_of(RUNS["scaffold"], problem, 2, cohort=Cohort("with-replacement", 2))
-    for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record"):
+    for name in ("dp-clip21", "dp-norm-ec", "dp-sgd-record", "dp-sgd"):
         with pytest.raises(InputError, match=f"all clients take part in every round of {name}"):
             run_of(RUNS[name], problem, 2, cohort=Cohort("fixed", 2))
-    with pytest.raises(InputError, match=r"draws floor\(s R\) records for all clients"):
-        operations(Cohort()).clipped_records(Ellipsis, 0.0, 0.5, 1.0, lots=True)
+    with pytest.raises(InputError, match="lots of records have different sizes"):
+        operations(Cohort()).record_gradients(Ellipsis, 0.0, 0.5, lots=True)
 
 
 # Random numbers, and what a batched simulation refuses.

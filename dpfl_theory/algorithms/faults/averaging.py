@@ -102,7 +102,7 @@ AVERAGING = (
         "calibrated to the largest share",
         plain=(
             "messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, but "
-            "the algorithm of this comparison gives all the same weight"
+            "the algorithm of this comparison gives all the same weight; compare it with fedavg-mcmahan"
         ),
         weight=by_records,
         divisor=lambda a, o, members: 1.0,

@@ -158,7 +158,9 @@ def _learned() -> Iterator[Fault]:
         def adapted(a: Any, o: Any, level: float | None) -> Any:
             if level is None:
                 return a
-            return a.with_values(threshold=level, sigma=a.sigma * (level / a.threshold if scales else 1.0))
+            noise, times = a.noise_parameter(), level / a.threshold if scales else 1.0
+            times = times if noise == "sigma" else times * a.threshold / level  # a multiplier is one of the threshold
+            return a.with_values(threshold=level, **{noise: getattr(a, noise) * times})
 
         return adapted
 

@@ -51,7 +51,7 @@ LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     (
         "FedAvg of McMahan et al. 2017, weighted by numbers of records",
         ", and gives all clients the same weight where your function weights them by their shares of the records",
-        " and other weights",
+        " and other weights; compare it with fedavg-mcmahan",
         {"weight": by_records, "divisor": lambda a, o, members: 1.0},
     ),
 )

@@ -148,7 +148,10 @@ FAULTS = (
         local=lambda a, o, x, g, h: x - a.step * (g + h),
     ),
     control_fault(
-        "no correction", "local steps do not use the control variates", local=lambda a, o, x, g, h: x - a.step * g
+        "no correction",
+        "local steps do not use the control variates",
+        equivalent_to="control variates that are not kept",
+        local=lambda a, o, x, g, h: x - a.step * g,
     ),
     control_fault(
         "the correction without the step",

@@ -41,7 +41,8 @@ class BatchRun(NamedTuple):
 
 def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """The findings on the function's batches."""
-    if (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
+    lots = case.reference.algorithm.lots
+    if not lots and (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
         return [found]
     v = next((v for v in case.plan.values if v.get("s", 1.0) < 1.0), None)
     found = None if v is None else _drawn(case, v)
@@ -97,6 +98,8 @@ def _drawn(case: Case, v: Values) -> Finding | None:
     runs = [run for run in runs if _ways(run, len(on.records[run.client].y)) > 1.0]
     if not runs:
         return None
+    if case.reference.algorithm.lots and (found := _no_lots(case, runs)) is not None:
+        return found
     return _fixed(case, runs) or _kept(case, runs) or _apart(case, runs, on) or _in_turn(case, runs, on)
 
 
@@ -127,6 +130,21 @@ def _fixed(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
         first = [int(j) for j in only[0][0]]
         return _finding(case, FIXED, said, f"client {client} starts with the records {first} in all of {RUNS} runs")
     return None
+
+
+def _no_lots(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
+    """Batches of one size, where records should be drawn independently."""
+    sizes: dict[int, list[int]] = {}
+    for run in runs:
+        sizes.setdefault(run.client, []).extend(len(batch) for steps in run.rounds for batch in steps)
+    if any(len(set(own)) > 1 for own in sizes.values()) or max(map(len, sizes.values())) < FEWEST:
+        return None
+    said = (
+        "batches always have the same size, but the algorithm draws each record independently (Poisson sampling): the "
+        "epsilon of Poisson sampling does not hold for them"
+    )
+    client, own = next(iter(sizes.items()))
+    return _finding(case, "batches of a fixed size", said, f"client {client}: {len(own)} batches of {own[0]} records")
 
 
 def _pairs(runs: Sequence[BatchRun], within: bool) -> list[tuple[int, Batch, Batch]]:

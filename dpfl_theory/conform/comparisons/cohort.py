@@ -68,8 +68,8 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
         return SamplerResult([*filter(None, [_sizes(counts, n, r, scheme)])])
     again = _again(sampler, n, seed)
     alike = _predicted(again, counts)
-    if found := [*filter(None, [_sizes(counts, n, r, scheme), alike])]:
-        return SamplerResult(found)
+    if wrong := [*filter(None, [_sizes(counts, n, r, scheme), alike])]:
+        return SamplerResult(wrong)
     if found := _rates(counts, r, scheme, alpha / 4):
         # the limits of a rate need independent cohorts
         return SamplerResult([_rounds(counts, r, scheme, alpha / 4, counts.mean(axis=0)) or found])
@@ -228,7 +228,7 @@ def _independent(sampler: Callable[..., Any], n: int, seed: int) -> bool:
             found.append(limited(lambda k=k: _next(sampler, n, seed + 7919 * k), SECONDS))  # type: ignore[misc]
         except Exception:  # whatever the sampler raises in another process
             return True
-    return np.array_equal(*found)
+    return np.array_equal(found[0], found[1])
 
 
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,6 +21,7 @@ from dpfl_theory.conform.comparisons.other_noise import (
     fixed_noise,
     other_noise,
     ratios,
+    with_other_numbers,
 )
 from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
@@ -47,8 +49,19 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
             return []
     found = find(case.reference, seen, PAIRS_SECONDS)
     if found.whole:
-        return _chosen(case, found.whole, seen)
+        left = with_other_numbers(case, found.whole)
+        return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
     return _unnamed(case, seen, found)
+
+
+def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Candidate) -> list[Finding]:
+    """The findings where a known fault of the noise has the right size only by chance."""
+    case.reading = suspect.reading
+    others = tuple(fault for fault in suspect.faults if fault.role != "noise")
+    player = case.reference.with_parts(suspect.reading.parts, *(fault.parts for fault in others)).round
+    named = [_named(case, fault, seen) for fault in others]
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    return [*named, *other_noise(case, spreads, Candidate(suspect.reading, others, player), named)]
 
 
 def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
@@ -65,10 +78,16 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     known = {fault.name for faults in every for fault in faults}
     same = {fault.equivalent_to: fault for faults in every for fault in faults if fault.equivalent_to in known}
     every = [faults for faults in every if not any(fault.equivalent_to in known for fault in faults)] or every
+    texts: dict[str, list[str]] = {}
+    for fault in itertools.chain.from_iterable(one.faults for one in suspects if len(one.faults) == fewest):
+        texts.setdefault(fault.name, []).append(fault_text(case, fault))
     if len(every) == 1:
-        return [_with_equivalent(case, _named(case, fault, seen), same.get(fault.name)) for fault in every[0]]
+        return [
+            _with_equivalent(case, _named(case, fault, seen, texts[fault.name]), same.get(fault.name))
+            for fault in every[0]
+        ]
     shared = frozenset.intersection(*(frozenset(fault.name for fault in faults) for faults in every))
-    named = [_named(case, fault, seen) for fault in every[0] if fault.name in shared]
+    named = [_named(case, fault, seen, texts[fault.name]) for fault in every[0] if fault.name in shared]
     rest = [[fault for fault in faults if fault.name not in shared] for faults in every]
     listed = "; or ".join(". ".join(f"{fault.name}: {fault_text(case, fault)}" for fault in few) for few in rest)
     role = rest[0][0].role
@@ -109,9 +128,13 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
     )
 
 
-def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference]) -> Finding:
+def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference], texts: Sequence[str] = ()) -> Finding:
+    """The finding. texts: of the forms of this fault that explain everything, where several do."""
+    every = list(dict.fromkeys(texts)) or [fault_text(case, fault)]
+    more = f"; or {len(every) - MOST_NAMES} other forms" if len(every) > MOST_NAMES else ""
+    said = every[0] if len(every) == 1 else f"one of: {'; or '.join(every[:MOST_NAMES])}{more}"
     return Finding(
-        *(fault.name, fault_text(case, fault), difference(case, of_role(seen, fault.role)), case.lines(fault.role)),
+        *(fault.name, said, difference(case, of_role(seen, fault.role)), case.lines(fault.role)),
         *(fault.seen, fault.private and bool(case.reference.unit)),
     )
 

@@ -159,10 +159,17 @@ def _nothing(player: Player, reference: Reference, v: Values) -> float:
     except UserFunctionError:
         _, one, other, path = list(_pairs(reference, v, TINY, who))[-1]
         w = [probe_without_noise(reference.round, on, v, path.who).w[-1] for on in (one, other)]
-        if float(np.linalg.norm(w[0] - w[1])) > (reference.sensitivity(v) or 0.0) * (1.0 + ROUNDING):
+        if float(np.linalg.norm(w[0] - w[1])) > (_allowed(reference, v, one, other) or 0.0) * (1.0 + ROUNDING):
             raise
         return TINY
     return 0.0
+
+
+def _allowed(reference: Reference, v: Values, one: World, other: World) -> float | None:
+    """The distance that the hyper-parameters and the numbers of the clients' records allow."""
+    sizes = [len(own.y) for own in one.records]
+    differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
+    return reference.sensitivity({**v, "sizes": [sizes[differing], *sizes[:differing], *sizes[differing + 1 :]]})
 
 
 def _communicating(player: Player, path: Path) -> int:
@@ -187,8 +194,7 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
             for reported, one, other, path in _pairs(reference, v, nothing, who, idle):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
                 one.seed = other.seed = seed
-                differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
-                allowed = reference.sensitivity({**v, "records": len(one.records[differing].y)})
+                allowed = _allowed(reference, v, one, other)
                 if allowed is None:
                     return []
                 shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -24,14 +25,16 @@ from dpfl_theory.conform.fault_search import Candidate, ObservedDifference
 from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, agree, probe_without_noise, responses
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding, joined
-from dpfl_theory.conform.settings import cohorts, world
+from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["ANOTHER", "adapts", "first_rounds", "fixed_noise", "other_noise", "ratios"]
+__all__ = ["ANOTHER", "adapts", "first_rounds", "fixed_noise", "other_noise", "ratios", "with_other_numbers"]
 
 PROPORTIONAL = 1e-3
 """The relative difference of two covariances from which they are not multiples of each other."""
+OTHER_LAYERS = (slice(0, 4), slice(4, 11))
+"""The layers of a model of another size."""
 WHOLE = 1e-3
 """The distance of an exponent from a multiple of 1/2 that rounding explains."""
 ANOTHER = "another noise"
@@ -72,10 +75,10 @@ def other_noise(
     message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     given = ", given the findings named above" if named else ""
     said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
-    follows = _follows(case)
-    if (after := _after_steps(case, player, follows)) is not None:
+    powers = _follows(case)
+    if (after := _after_steps(case, player, powers)) is not None:
         return [replace(after, evidence=_counted(case, spreads, player))]
-    said += f"; {follows}" if follows else ""
+    said += f"; {powers}" if powers else ""
     less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
@@ -103,6 +106,36 @@ def _size(player: Player, path: Path) -> float:
     """The standard deviation of a coordinate after a first round."""
     probe = Spread(path.first, LONG_STEP, both=True)
     return deviation(probe, probe.outcome(player))
+
+
+def with_other_numbers(case: Case, suspects: Sequence[Candidate]) -> list[Candidate]:
+    """The suspects that also explain the noise with other numbers of clients, members of a cohort and parameters, as
+    far as the function allows other ones. A factor such as sqrt(r) is then no constant that happens to be as large."""
+    v = case.plan.values[0]
+    taken = set(case.subject.taken.values())
+    if not {"sigma", "noise_multiplier"} & taken or float(v.get("p", 1.0)) < 1.0 or float(v.get("s", 1.0)) < 1.0:
+        return list(suspects)
+    if not any(fault.role == "noise" for one in suspects for fault in one.faults):
+        return list(suspects)
+    n = int(v["n"]) + 4
+    other: dict[str, Any] = {**v, "n": n, "d": OTHER_LAYERS[-1].stop, "layers": OTHER_LAYERS}
+    other["r"] = float(n) if v["scheme"] == "full" else v["r"] + 2.0
+    if "noise_multiplier" not in case.reference.algorithm.parameters:
+        other["sigma"] = None  # it follows from the multiplier
+    other = case.reference.with_defaults(other)
+    on = world(case.reference, other, next(iter(SHARES)), 77)
+    path = Path(other, on, tuple(cohorts(other, 1, 77)))
+    probe = Spread(path, LONG_STEP, both=True)
+    try:
+        w, covariance = path.outcome(case.subject), probe.outcome(case.subject)
+    except UserFunctionError:
+        return list(suspects)
+    found = []
+    for one in suspects:
+        if agree(path, w, path.outcome(one.player)) and not agree(probe, covariance, probe.outcome(one.player)):
+            continue
+        found.append(one)
+    return found
 
 
 def _powers(exponents: Mapping[str, float | None]) -> str:

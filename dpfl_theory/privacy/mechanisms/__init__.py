@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -14,10 +13,7 @@ from dpfl_theory.algorithms import algorithms
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
-__all__ = ["RENAMED", "Mechanism", "get", "mechanisms", "renamed"]
-
-RENAMED = {"dp-sgd": "dp-distributed-gd"}
-"""Old names, which work for one more release, and their replacements."""
+__all__ = ["Mechanism", "get", "mechanisms"]
 
 ELSEWHERE = {
     "dp-sgd-record": "it is dp-fedavg-record with `user_rate=1` and `local_steps=1`, whose epsilon is the same",
@@ -74,21 +70,8 @@ def get(name: str) -> Any:  # parameters differ from class to class
     'client'
     """
     known = mechanisms()
-    if name in RENAMED:
-        warnings.warn(renamed(name), FutureWarning, stacklevel=2)
-        name = RENAMED[name]
     if name in ELSEWHERE:
         raise InputError(f"unknown algorithm {name!r}: {ELSEWHERE[name]}")
     if name not in known:
         raise unknown_name("algorithm", name, known)
     return known[name]
-
-
-def renamed(name: str) -> str:
-    """The meaning of an old name, and the mechanism that its user may have meant."""
-    new = RENAMED[name]
-    return (
-        f"{name!r} is now called {new!r}, and the next release removes the old name: every client takes part in "
-        "every round, and nothing is sampled. DP-SGD on Poisson samples of records, as in Opacus and TensorFlow "
-        "Privacy, is 'poisson-gaussian'."
-    )

@@ -1,0 +1,245 @@
+"""Correct rounds of algorithms without privacy, and faults to plant in them: the round, the text that is replaced, the
+new text, the expected name, the same two texts for a second place, and other names that are also correct."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["CORRECT", "FAULTS"]
+
+CORRECT = {
+    "fedavg_weighted": "fedavg-mcmahan",
+    "fedavg_2017": "fedavg-mcmahan",
+    "fedprox": "fedprox",
+    "fedprox_loss": "fedprox",
+    "fednova": "fednova",
+    "fednova_plain": "fednova",
+    "fedavgm": "fedavgm",
+    "fedavgm_nesterov": "fedavgm",
+    "fedadam": "fedadam",
+    "fedyogi": "fedyogi",
+    "fedadagrad": "fedadagrad",
+    "feddyn": "feddyn",
+    "proxskip": "scaffnew",
+    "feddyn_code": "feddyn",
+    "feddyn_literal": "feddyn",
+}
+"""The algorithm of each round."""
+
+NOT_FINITE = ("numbers that are not finite",)
+NOT_KEPT = "the server's momentum is not kept"
+MEAN = "sum(size * y for size, y in zip(sizes, ends)) / sum(sizes)"
+SIZES = "sizes = [len(clients[i]) for i in cohort]"
+FEDAVG: tuple[tuple[Any, ...], ...] = (
+    ("fedavg_weighted", SIZES, "sizes = [1 for _ in cohort]", "all clients weigh the same"),
+    ("fedavg_2017", "sizes.append(len(clients[i]))", "sizes.append(1)", "all clients weigh the same"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        "w + sum(size * (y - w) for size, y in zip(sizes, ends)) / sum(map(len, clients))",
+        "weights over all clients in place of the cohort",
+    ),
+    (
+        "fedavg_2017",
+        "weighted_mean(models, sizes)",
+        "weighted_mean(models, sizes, sum(map(len, clients)))",
+        "weights over all clients in place of the cohort",
+        "def weighted_mean(models: Any, sizes: Any) -> Any:\n    total = float(sum(sizes))",
+        "def weighted_mean(models: Any, sizes: Any, total: Any) -> Any:",
+    ),
+    ("fedavg_weighted", SIZES, "sizes = [len(clients[i]) ** 2 for i in cohort]", "weighted twice"),
+    ("fedavg_2017", "size / total * model[name]", "(size / total) ** 2 * model[name]", "weighted twice"),
+    ("fedavg_weighted", MEAN, MEAN + " / len(cohort)", "a weighted mean divided by the number of clients"),
+    ("fedavg_weighted", MEAN, MEAN.replace("sum(sizes)", "len(cohort)"), "weights that do not add up to 1"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        "w + sum(y - w for y in ends) / len(clients)",
+        "equal weights over all clients in place of the cohort",
+    ),
+    (
+        "fedavg_2017",
+        "        models.append(model)\n        sizes.append(len(clients[i]))",
+        "        models, sizes = [model], [1.0]",
+        "the last client's end is the result",
+    ),
+    ("fedavg_weighted", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
+    ("fedavg_2017", "range(local_epochs)", "range(local_epochs + 1)", "one epoch too many"),
+    ("fedavg_weighted", "range(epochs)", "range(1)", "a single epoch"),
+    (
+        "fedavg_weighted",
+        "order[first : first + batch_size])",
+        "order[first : first + batch_size])\n            break",
+        "epochs count steps",
+    ),
+    (
+        "fedavg_weighted",
+        "range(0, len(client), batch_size)",
+        "range(0, len(client) - batch_size + 1, batch_size)",
+        "the last batch is left out",
+    ),
+    ("fedavg_weighted", "w + server_lr * (mean - w)", "mean", "no global step size"),
+    ("fedavg_weighted", "gradient(y, order", "gradient(w, order", "local gradients at the server's parameters"),
+)
+
+PULL = "mu * (y - w)"
+STEP = "y = y - lr * (clients[i].gradient(y) + mu * (y - w))"
+PLAIN = "y = y - lr * clients[i].gradient(y)"
+FEDPROX: tuple[tuple[Any, ...], ...] = (
+    ("fedprox", PULL, "mu * (y - y)", "no proximal term"),
+    ("fedprox", PULL, "mu / 2 * (y - w)", "half the proximal term"),
+    ("fedprox", PULL, "2 * mu * (y - w)", "twice the proximal term"),
+    ("fedprox", PULL, "mu * (w - y)", "the proximal term has the wrong sign"),
+    (
+        "fedprox",
+        PULL,
+        "mu / 2 * (y - w) / max(np.linalg.norm(y - w), 1e-300)",
+        "the proximal term is not squared",
+    ),
+    ("fedprox", PULL, "mu * y", "weight decay in place of the proximal term"),
+    ("fedprox", PULL, "-mu * w", "half of the proximal term is overwritten"),
+    (
+        "fedprox",
+        STEP,
+        PLAIN,
+        "the proximal term once, after the local steps",
+        "ends.append(y)",
+        "ends.append(y - lr * mu * (y - w))",
+    ),
+    (
+        "fedprox",
+        STEP,
+        PLAIN + "\n            y = y - lr * mu * (y - w)",
+        "the proximal step after the gradient step",
+    ),
+    ("fedprox", "np.mean(ends, axis=0)", "np.sum(ends, axis=0)", "no division"),
+    ("fedprox", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
+    ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
+)
+
+FEDNOVA: tuple[tuple[Any, ...], ...] = (
+    ("fednova", "np.dot(p, norms)", "np.mean(norms)", "tau_eff without weights"),
+    ("fednova", "np.dot(p, norms)", "np.sum(norms)", "tau_eff is a sum"),
+    ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
+    ("fednova", "(lr * norm)", "lr", "no normalisation", "w - tau_eff * lr", "w - lr"),
+    ("fednova", "(lr * norm)", "lr", "tau_eff without normalisation"),
+    ("fednova", "(lr * norm)", "(lr * norm**2)", "normalised twice"),
+    ("fednova", "norm += counter", "norm += 1.0", "normalised by steps, despite momentum"),
+    ("fednova", "(lr * norm)", "(lr * tau)", "normalised by steps, despite momentum"),
+    ("fednova", "(lr * norm)", "(lr * epochs)", "normalised by epochs"),
+    ("fednova", "sizes.append(len(client))", "sizes.append(1.0)", "all clients weigh the same"),
+    ("fednova", "sizes.append(len(client))", "sizes.append(_tau)", "weights by numbers of steps"),
+    ("fednova_plain", "tau * sizes[i] / total", "tau / len(cohort)", "tau_eff without weights"),
+    ("fednova_plain", "y - w) / tau", "y - w)", "tau_eff without normalisation"),
+)
+
+VELOCITY = "velocity = momentum * velocity + delta"
+FEDAVGM: tuple[tuple[Any, ...], ...] = (
+    ("fedavgm", "+ delta", "+ (1 - momentum) * delta", "server momentum as a moving average"),
+    ("fedavgm", "return w + server_lr * velocity, velocity", "return w + server_lr * velocity, None", NOT_KEPT),
+    (
+        "fedavgm",
+        "server_lr * velocity,",
+        "server_lr * (delta + velocity),",
+        "the server's momentum is added to a step already taken",
+    ),
+    (
+        "fedavgm",
+        VELOCITY,
+        "w = w + server_lr * momentum * velocity\n    velocity = momentum * velocity + delta",
+        "the server's momentum without the last average",
+        "return w + server_lr * velocity, velocity",
+        "return w, velocity",
+    ),
+    ("fedavgm", VELOCITY, "velocity = delta - momentum * velocity", "the server's momentum has the wrong sign"),
+    ("fedavgm", "+ delta", "+ server_lr * delta", "the global step size twice"),
+    ("fedavgm", "float(len(clients[i]))", "1.0", "all clients weigh the same"),
+    ("fedavgm_nesterov", "weights /= weights.sum()", "weights /= len(cohort)", "weights that do not add up to 1"),
+)
+ROOT, FIRST, START = "(np.sqrt(v) + tau)", "m = beta_1 * m + (1 - beta_1) * delta", "np.full_like(w, tau**2)"
+CORRECTED = "(m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + tau)"
+SECOND = "v = beta_2 * v + (1 - beta_2) * delta**2"
+FEDOPT: tuple[tuple[Any, ...], ...] = (
+    ("fedadam", "m / " + ROOT, CORRECTED, "bias correction"),
+    ("fedadam", "m / " + ROOT, CORRECTED, "bias correction, v from 0", START, "np.zeros_like(w)"),
+    ("fedadam", ROOT, "np.sqrt(v + tau)", "tau within the root"),
+    ("fedadam", ROOT, "np.sqrt(v + tau**2)", "tau within the root"),
+    ("fedadam", ROOT, "(v + tau)", "no root of the second moment"),
+    ("fedadam", "m / " + ROOT, "delta / " + ROOT, "the average in place of the momentum"),
+    ("fedadam", FIRST, "m = beta_1 * m + delta", "the momentum is a sum"),
+    ("fedadam", FIRST, f"{FIRST} if t > 1 else delta", "the first round's momentum is the average"),
+    ("fedadam", FIRST, "m = (1 - beta_1) * m + beta_1 * delta", "factors of the momentum swapped"),
+    ("fedadam", START, "np.zeros_like(w)", "v starts at 0"),
+    ("fedadam", START, "np.full_like(w, tau)", "v starts at tau"),
+    ("fedadam", START, "np.ones_like(w)", "v starts at 1"),
+    ("fedadam", "delta**2", "(w + delta) ** 2", "squares of the parameters"),
+    ("fedadam", SECOND, "v = v + delta**2", "the second moment of FedAdagrad"),
+    (
+        "fedadam",
+        SECOND,
+        "v = v - (1 - beta_2) * delta**2 * np.sign(v - delta**2)",
+        "the second moment of FedYogi",
+    ),
+    (
+        "fedadam",
+        SECOND,
+        "v = beta_1 * v + (1 - beta_1) * delta**2",
+        "the two decays swapped",
+        FIRST,
+        "m = beta_2 * m + (1 - beta_2) * delta",
+    ),
+    ("fedadam", "w + server_lr", "w - server_lr", "the step has the wrong sign"),
+    ("fedyogi", "np.sign(v - square)", "np.sign(square - v)", "the sign of the second moment", "", "", NOT_FINITE),
+    ("fedyogi", "v = v - (1 - b2) * square * np.sign(v - square)", "v = v + square", "the second moment of FedAdagrad"),
+    ("fedyogi", "epsilon**2", "0.0", "v starts at 0"),
+    (
+        "fedadagrad",
+        "+ total / len(cohort)",
+        "+ total / len(clients)",
+        "equal weights over all clients in place of the cohort",
+    ),
+    ("fedadagrad", "np.sqrt(v) + tau", "np.sqrt(v + tau)", "tau within the root"),
+)
+
+FEDDYN: tuple[tuple[Any, ...], ...] = (
+    ("feddyn", "+ alpha * (y - w) - dual[i])", "- dual[i])", "no quadratic term"),
+    ("feddyn", "+ alpha * (y - w) -", "+ alpha / 2 * (y - w) -", "half the quadratic term"),
+    ("feddyn", "+ alpha * (y - w) -", "- alpha * w -", "the square is missing in the quadratic term"),
+    ("feddyn", " - dual[i])", ")", "no linear term"),
+    ("feddyn", " - dual[i])", " + dual[i])", "the linear term has the wrong sign"),
+    ("feddyn", " - dual[i])", " - alpha * dual[i])", "the linear term is multiplied by alpha"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] -= alpha * (w - y)", "the linear term has the wrong sign"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] -= y - w", "the client's state without alpha"),
+    ("feddyn", "dual[i] -= alpha * (y - w)", "dual[i] = -alpha * (y - w)", "the client's state is replaced"),
+    ("feddyn", "        dual[i] -= alpha * (y - w)\n", "", "no linear term"),
+    ("feddyn", "/ len(clients)", "/ len(cohort)", "h is divided by |S| in place of n"),
+    ("feddyn", "alpha / len(clients) * moved", "alpha * moved", "h moves by the sum"),
+    ("feddyn", "- h / alpha", "+ h / alpha", "h has the wrong sign"),
+    ("feddyn", "- h / alpha", "- h", "h is not divided by alpha"),
+    ("feddyn", "- h / alpha", "", "no server state"),
+    ("feddyn", "h = h - alpha", "h = -alpha", "h is not kept"),
+    ("feddyn", "- h / alpha", "- sum(dual[i] for i in cohort) / len(cohort) / alpha", "h of the cohort alone"),
+    (
+        "feddyn",
+        "    h = h - alpha / len(clients) * moved\n",
+        "    old, h = h, h - alpha / len(clients) * moved\n",
+        "h of the round before",
+        "- h / alpha",
+        "- old / alpha",
+    ),
+    ("feddyn", "moved / len(cohort)", "moved / len(clients)", "the mean over all clients in place of the cohort"),
+    ("feddyn", "range(epochs)", "range(epochs + 1)", "one epoch too many"),
+    ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),
+)
+
+PROXSKIP: tuple[tuple[Any, ...], ...] = (
+    ("proxskip", "h + p / gamma *", "h + 1 / gamma *", "p is missing in the control variate"),
+    ("proxskip", "h + p / gamma *", "h + 1 / (p * gamma) *", "p divides the control variate"),
+    ("proxskip", "h + p / gamma *", "h + p *", "the step is missing in the control variate"),
+    ("proxskip", "(after - ahead)", "(ahead - after)", "the control variate has the wrong sign"),
+    ("proxskip", " - h[i])", " + h[i])", "the control variate has the wrong sign"),
+    ("proxskip", " - h[i])", ")", "control variates that are not kept"),
+)
+
+FAULTS = (*FEDAVG, *FEDPROX, *FEDNOVA, *FEDAVGM, *FEDOPT, *FEDDYN, *PROXSKIP)
+"""All of them."""

@@ -1,0 +1,135 @@
+"""Mistakes in adaptive optimizers at the server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dpfl_theory.algorithms.faults import step_fault
+from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
+from dpfl_theory.core.algorithm import Fault
+
+__all__ = ["faults_of"]
+
+
+def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
+    """m and v divided by one minus the power of their decay, as in Adam for one machine."""
+    t = o.number + 1
+    second = 1 if a.second_decay is None else 1 - a.second_decay**t
+    return m / (1 - a.first_decay**t) / (o.root(v / second) + a.adaptivity)
+
+
+ADAPTIVE = (
+    step_fault(
+        "bias correction",
+        "m and v are divided by 1 - beta^t, as in Adam for one machine: FedOpt has no such correction",
+        seen="Flower, pull request 4362",
+        scaled=corrected,
+    ),
+    step_fault(
+        "bias correction, v from 0",
+        "m and v start at 0 and are divided by 1 - beta^t, as in Adam for one machine: here v starts at tau^2, without "
+        "a correction",
+        scaled=corrected,
+        start=lambda a, o: 0.0,
+    ),
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity),
+    ),
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau^2): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
+    ),
+    step_fault(
+        "no root of the second moment",
+        "the step is m/(v + tau): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / (v + a.adaptivity),
+    ),
+    step_fault(
+        "the average in place of the momentum",
+        "the step is Delta/(sqrt(v) + tau), so that m has no effect: it is m/(sqrt(v) + tau)",
+        seen="Flower, pull request 893",
+        scaled=lambda a, o, delta, m, v: delta / (o.root(v) + a.adaptivity),
+    ),
+    step_fault(
+        "the momentum is a sum",
+        "m is beta_1 m + Delta: it is a moving average, with the factor 1 - beta_1 of Delta",
+        first=lambda a, o, m, delta: a.first_decay * m + delta,
+    ),
+    step_fault(
+        "the first round's momentum is the average",
+        "m is Delta in the first round: it starts at 0, so that it is (1 - beta_1) Delta there",
+        seen="FedMLLM, issue 4",
+        first=lambda a, o, m, delta: o.when(
+            o.number == 0, lambda: delta, lambda: a.first_decay * m + (1 - a.first_decay) * delta
+        ),
+    ),
+    step_fault(
+        "factors of the momentum swapped",
+        "m is (1 - beta_1) m + beta_1 Delta: it is beta_1 m + (1 - beta_1) Delta",
+        first=lambda a, o, m, delta: (1 - a.first_decay) * m + a.first_decay * delta,
+    ),
+    step_fault("v starts at 0", "v is 0 before the first round: it starts at tau^2", start=lambda a, o: 0.0),
+    step_fault(
+        "v starts at tau",
+        "v is tau before the first round: it starts at tau^2",
+        start=lambda a, o: a.adaptivity,
+    ),
+    step_fault("v starts at 1", "v is 1 before the first round: it starts at tau^2", start=lambda a, o: 1.0),
+)
+
+
+def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+    """A server whose v is that of the averaged parameters."""
+    before, squares = a.initial(o, w) if state is None else state
+    m = a.first(o, before, step)
+    v = a.second(o, squares, o.square(w + step))
+    return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
+
+
+OF_PARAMETERS = step_fault(
+    "squares of the parameters",
+    "v averages the squares of the clients' mean parameters: it is that of the squares of their differences from w",
+    server=parameters_squared,
+)
+
+
+def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
+    """The second moments of the other optimizers, and mistakes in this one."""
+    found = [
+        step_fault(
+            f"the second moment of {other.title}",
+            f"v is that of {other.title}, not that of {cls.title}",
+            second=other.second,
+        )
+        for other in every
+        if other is not cls and (cls.second_decay is not None or other.second_decay is None)
+    ]
+    if cls.second_decay is None:
+        return found
+    found.append(
+        step_fault(
+            "the two decays swapped",
+            "beta_1 is the decay of v and beta_2 that of m: it is the other way round",
+            first=lambda a, o, m, delta: a.second_decay * m + (1 - a.second_decay) * delta,
+            second=lambda a, o, v, square: cls.second(a.with_values(second_decay=a.first_decay), o, v, square),
+        )
+    )
+    if cls.name == "fedyogi":
+        found.append(
+            step_fault(
+                "the sign of the second moment",
+                "v rises where it is above the square: the sign is that of v - Delta^2, and it is subtracted",
+                second=lambda a, o, v, square: 2 * v - cls.second(a, o, v, square),
+            )
+        )
+    return found
+
+
+def faults_of(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
+    """The known mistakes of an adaptive optimizer, one of these."""
+    own = (*ADAPTIVE, OF_PARAMETERS, *other_moments(cls, every))
+    return (*own, *EQUAL, *without(COHORT, "server momentum"), *TRAINING)

@@ -1,0 +1,165 @@
+"""Mistakes in FedAvg as McMahan et al. 2017 print it, and in the algorithms that average like it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.faults import average_fault, local_fault
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS
+from dpfl_theory.algorithms.faults.carried import CARRIED
+from dpfl_theory.core.algorithm import Extends, Fault
+
+__all__ = ["COHORT", "EQUAL", "FAULTS", "TRAINING", "UNWEIGHTED", "WEIGHTED", "without"]
+
+
+def without(faults: Sequence[Fault], *names: str) -> tuple[Fault, ...]:
+    """The faults but those with these names."""
+    return tuple(one for one in faults if one.name not in names)
+
+
+def of_all(a: Any, o: Any, members: Any) -> Any:
+    """The number of all records."""
+    return o.tally(o.everyone, o.records)
+
+
+def model(a: Any, o: Any, w: Any, y: Any) -> Any:
+    """The client's end, not its difference from w."""
+    return y
+
+
+def taken(a: Any, o: Any, w: Any, step: Any) -> Any:
+    """The average of ends is the server's vector, where its step size is 1."""
+    return w + a.global_step * (step - w)
+
+
+def both(name: str, description: str, **parts: Any) -> Iterator[Fault]:
+    """A mistake in the weights of differences from w, and the same in those of the clients' ends. With these, w shrinks
+    or grows with the sum of the weights."""
+    yield average_fault(name, description, **parts)
+    yield average_fault(name, description, **parts, update=model, move=taken)
+
+
+UNWEIGHTED = average_fault(
+    "all clients weigh the same",
+    "the clients' ends are averaged with equal weights: weight each by its number of records, n_k over their sum in "
+    "the cohort (with equal weights it is fedavg-two-sided)",
+    seen="Federated-Learning-PyTorch, issue 27; FedLab, issue 305",
+    weight=lambda a, o, i, members: None,
+    divisor=over_cohort,
+)
+BY_RECORDS = "weight clients by n_k over the sum of the cohort's numbers of records"
+
+
+def squares(o: Any, i: Any) -> Any:
+    """n_k^2."""
+    return o.records(i) * o.records(i)
+
+
+WEIGHTED = (
+    UNWEIGHTED,
+    *both(
+        "weights over all clients in place of the cohort",
+        f"the weights are shares of all clients' records, and those of a cohort add up to less than 1: {BY_RECORDS}",
+        seen="FedEM, issue 1",
+        divisor=of_all,
+    ),
+    *both(
+        "weighted twice",
+        "messages are multiplied by their clients' shares of the records twice, as at the client and at the server, so "
+        "that the weights add up to less than 1: multiply once",
+        weight=lambda a, o, i, members: squares(o, i),
+        divisor=lambda a, o, members: o.tally(members, o.records) ** 2,
+    ),
+    average_fault(
+        "weighted twice",
+        "messages have weights proportional to the square of the number of records: weights are proportional to n_k",
+        weight=lambda a, o, i, members: squares(o, i),
+        divisor=lambda a, o, members: o.tally(members, lambda i: squares(o, i)),
+    ),
+    *both(
+        "a weighted mean divided by the number of clients",
+        "the messages are summed with weights that add up to 1, and the sum is divided by the number of clients: "
+        "leave this division out",
+        divisor=lambda a, o, members: o.tally(members, o.records) * over_cohort(a, o, members),
+    ),
+    *both(
+        "weights that do not add up to 1",
+        "the messages are multiplied by the numbers of records and divided by the number of clients: divide by the sum "
+        "of these numbers",
+        divisor=over_cohort,
+    ),
+    *both(
+        "weights that do not add up to 1",
+        "the messages are multiplied by the numbers of records and not divided: divide by the sum of these numbers",
+        divisor=lambda a, o, members: 1,
+    ),
+    *both(
+        "equal weights over all clients in place of the cohort",
+        "the sum over the cohort is divided by the number n of all clients, with equal weights: use n_k over the sum "
+        "of the cohort's numbers of records",
+        seen="WAFFLE, issue 6",
+        weight=lambda a, o, i, members: None,
+        divisor=lambda a, o, members: o.n,
+    ),
+)
+"""Mistakes in weights by records."""
+EQUAL = (
+    *both(
+        "equal weights over all clients in place of the cohort",
+        "the sum over the cohort is divided by the number n of all clients: divide it by the number of clients in it",
+        seen="WAFFLE, issue 6",
+        divisor=lambda a, o, members: o.n,
+    ),
+    *both(
+        "no division",
+        "the clients' messages are summed: divide the sum by the number of clients in the cohort",
+        divisor=lambda a, o, members: 1,
+    ),
+)
+"""Mistakes in equal weights."""
+
+LAST = average_fault(
+    "the last client's end is the result",
+    "the ends of all clients but one are lost, as where a loop assigns the model in place of adding to it: average "
+    "them",
+    weight=lambda a, o, i, members: 1.0 if i == members[len(members) - 1] else 0.0,
+    divisor=lambda a, o, members: 1.0,
+)
+COHORT = (
+    LAST,
+    *(one for one in AVERAGING if one.role in ("cohort", "step") and one.parts.keys() <= {"members", "move"}),
+    *(one for one in CARRIED if "divisor" not in one.parts),
+)
+"""Mistakes in the cohort and the server's step, and those that carry over, whatever the weights are."""
+
+
+def epochs(more: int) -> Any:
+    """The steps of this number of epochs more."""
+    return Extends(lambda inner, a, o, i: inner(o, i) + more * a.batches(o, i))
+
+
+TRAINING = (
+    local_fault("one epoch too few", "a client takes one epoch fewer than it should", steps=epochs(-1)),
+    local_fault("one epoch too many", "a client takes one epoch more than it should", steps=epochs(1)),
+    local_fault(
+        "a single epoch",
+        "a client takes one epoch, whatever their number",
+        steps=lambda a, o, i: a.batches(o, i),
+    ),
+    local_fault(
+        "epochs count steps",
+        "a client takes as many steps as it should take epochs: an epoch is a step for each batch",
+        steps=lambda a, o, i: a.local_steps,
+    ),
+    local_fault(
+        "the last batch is left out",
+        "a batch with fewer than B records is left out: take it too, as the algorithm splits all records",
+        steps=lambda a, o, i: a.local_steps * (o.records(i) // a.batch_size if a.batch_size else 1),
+    ),
+    *(one for one in LOCAL if one.name not in {"a single local step", *(step.name for step in STEPS)}),
+)
+"""Mistakes in the local epochs."""
+
+FAULTS = (*WEIGHTED, *COHORT, *TRAINING)

@@ -1,0 +1,138 @@
+"""FedDyn: local objectives with a linear term that is learned, so that local minimisers agree in the limit.
+
+Acar et al. 2021, "Federated Learning Based on Dynamic Regularization", Algorithm 1, with the cohort S, n clients, and
+lambda_k = h = 0 before the first round:
+    y_k = argmin f_k(y) - <lambda_k, y> + (alpha/2) ||y - w||^2;   lambda_k = lambda_k - alpha (y_k - w)   for k in S;
+    h = h - alpha (1/n) (sum_{k in S} y_k - w);   w = (1/|S|) sum_{k in S} y_k - h/alpha.
+Here y_k is the end of E epochs of gradient steps. In the line of h the sum may end before w: the first reading has
+sum_{k in S} (y_k - w), with which h is the mean of the lambda_k and the optimum is a fixed point. This is what the
+authors' code does; it also divides alpha by n p_k, with the clients' shares p_k of the records, in the local steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from dpfl_theory.algorithms.mcmahan import EqualFedAvg
+from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.parameter import Parameter, Range, Scale
+
+__all__ = ["ALGORITHMS", "FedDyn", "Regularised"]
+
+
+@dataclass(frozen=True)
+class Regularised:
+    """Client k after its local steps: its end less w, and its new lambda_k."""
+
+    difference: Any
+    dual: Any
+
+
+def by_share(a: Any, o: Any, i: Any) -> Any:
+    """alpha divided by n p_i."""
+    return a.strength * o.tally(o.everyone, o.records) / (o.n * o.records(i))
+
+
+def without_brackets(a: Any, o: Any, w: Any, total: Any, members: Any) -> Any:
+    """(sum_{k in S} y_k) - w, from the sum of the differences."""
+    return total + (o.count(members) - 1) * w
+
+
+class FedDyn(EqualFedAvg):
+    """FedDyn with gradient steps on the local objectives; the state is h and the clients' lambda_k."""
+
+    name = "feddyn"
+    title = "FedDyn"
+    source = "Acar et al. 2021, Algorithm 1"
+    samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson")
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("h moves by the sum of the differences y_k - w"),
+        Reading("the same, with alpha by numbers of records, as in the authors' code", {"alpha": by_share}),
+        Reading(
+            "h moves by the sum of the y_k less a single w: the optimum is no fixed point", {"moved": without_brackets}
+        ),
+    )
+    global_step = 1.0
+    compared = 6
+
+    strength = Parameter(
+        *("alpha", "weight of the dynamic regulariser", "F/X^2"),
+        aliases=("feddyn_alpha", "alpha_coef", "mu"),
+        scale=Scale("L", lambda a, problem: problem.L),
+        default=0.1,
+        search=Range((1e-3, 1.0)),
+        trials=(0.8, 0.3),
+    )
+
+    def steps_are_plain(self) -> bool:
+        return False
+
+    def initial(self, o: Any, w: Any) -> tuple[Any, Any]:
+        """h, and the clients' lambda_k."""
+        return o.zero, o.each(o.everyone, lambda i: o.zero)
+
+    def alpha(self, o: Any, i: Any) -> Any:
+        """The weight of the regulariser of client i."""
+        return self.strength
+
+    def pull(self, o: Any, i: Any, y: Any, w: Any) -> Any:
+        """The gradient of the quadratic term."""
+        return self.alpha(o, i) * (y - w)
+
+    def linear(self, o: Any, i: Any, dual: Any) -> Any:
+        """The gradient of the linear term, which has this lambda_i."""
+        return -dual
+
+    def next_dual(self, o: Any, i: Any, dual: Any, u: Any) -> Any:
+        """lambda_i after local steps that moved by u."""
+        return dual - self.alpha(o, i) * u
+
+    def train(self, o: Any, w: Any, i: Any, dual: Any) -> Regularised:
+        """The local steps of client i, which has this lambda_i."""
+
+        def direction(y: Any) -> Any:
+            return self.direction(o, i, y, w) + self.pull(o, i, y, w) + self.linear(o, i, dual)
+
+        y = o.descend(w, i, self.rate(o), self.steps(o, i), self.along(o, i, direction))
+        return Regularised(y - w, self.next_dual(o, i, dual, y - w))
+
+    def moved(self, o: Any, w: Any, total: Any, members: Any) -> Any:
+        """What h moves along, from the sum of the differences y_k - w."""
+        return total
+
+    def next_state(self, o: Any, h: Any, moved: Any, members: Any) -> Any:
+        """h after a round."""
+        return h - self.strength / o.n * moved
+
+    def read(self, o: Any, old: Any, new: Any) -> Any:
+        """The h that w is made with."""
+        return new
+
+    def corrected(self, o: Any, h: Any, duals: Any, members: Any) -> Any:
+        """What is added to the mean of the clients' ends."""
+        return -h / self.strength
+
+    def keep(self, o: Any, duals: Any, members: Any, trained: Any) -> Any:
+        """The clients' lambda_k after the round."""
+        return o.put(duals, members, o.apply(trained, lambda t: t.dual))
+
+    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        h, duals = self.initial(o, w) if state is None else state
+        members = self.members(o)
+        trained = o.each(members, lambda i: self.train(o, w, i, duals[i]))
+        total = o.sum(members, o.apply(trained, lambda t: t.difference))
+        duals = self.keep(o, duals, members, trained)
+        new = self.next_state(o, h, self.moved(o, w, total, members), members)
+        after = w + total / self.divisor(o, members) + self.corrected(o, self.read(o, h, new), duals, members)
+        return o.when(o.count(members) > 0, lambda: after, lambda: w), (new, duals)
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.algorithms.faults.feddyn import FAULTS
+
+        return FAULTS
+
+
+ALGORITHMS = (FedDyn,)

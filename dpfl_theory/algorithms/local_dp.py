@@ -1,0 +1,90 @@
+"""FedAvg with local differential privacy: each client adds the noise that protects its own message.
+
+    Delta_i = clip(y_i - w, C) + N(0, (z C)^2 I);  w = w + eta_s (1/|S|) sum_{i in S} Delta_i
+
+z is the multiplier of a message. So the average of r messages has the noise z C/sqrt(r), sqrt(r) times that of a
+trusted server with the same multiplier. The server sees every message. Division by |S| uses nothing but those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.central import AS_PRINTED, Central
+from dpfl_theory.algorithms.faults import noise_fault
+from dpfl_theory.core.algorithm import Fault, Reading, Setting
+
+__all__ = ["ALGORITHMS", "LocalDP"]
+
+
+def message_noise(deviation: Any) -> Any:
+    """Noise on each message, of this standard deviation."""
+    return lambda a, o, members: o.sum_of_noises(members, deviation(a, o)) / a.divisor(o, members)
+
+
+OWN = (
+    noise_fault(
+        "a message with its share of the sum's noise",
+        "a message gets z C/sqrt(r), its share of noise that protects the sum of r messages: the server sees each "
+        "message, which then has the multiplier z/sqrt(r). Give each message z C",
+        private=True,
+        noise=message_noise(lambda a, o: a.message_deviation(o) / o.expected**0.5),
+    ),
+    noise_fault(
+        "a message with the noise of the average",
+        "a message gets z C/r, the noise of an average of r messages: the server sees each message. Give each message "
+        "z C",
+        private=True,
+        noise=message_noise(lambda a, o: a.message_deviation(o) / o.expected),
+    ),
+    noise_fault(
+        "a message with the noise of all",
+        "a message gets sqrt(r) z C: z C protects it by itself",
+        noise=message_noise(lambda a, o: a.message_deviation(o) * o.expected**0.5),
+    ),
+)
+AGAIN = ("sqrt(r) times the noise", "sqrt(r) too little noise", "noise divided by r twice")
+"""Mistakes in the noise of an average that are listed here as mistakes in that of a message."""
+
+
+class LocalDP(Central):
+    """FedAvg with noise on each message, whose multiplier is that of a message."""
+
+    name = "dp-fedavg-local"
+    title = "FedAvg with local differential privacy"
+    source = "the Gaussian mechanism on each message"
+    sigma_of = "message"
+    samplings = ("fixed", "poisson")
+    readings: ClassVar[tuple[Reading, ...]] = (
+        AS_PRINTED,
+        Reading("the sum is divided by the expected number of messages", {"divisor": lambda a, o, members: o.expected}),
+    )
+    relations = ("zero-out", "replace")
+    mechanism = "LocalMessages"
+
+    noise_multiplier = replace(Central.noise_multiplier, meaning="noise multiplier of a message")
+
+    def releases(self, setting: Setting) -> dict[str, Any]:
+        return {**super().releases(setting), "noise": "per-client"}
+
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
+
+    def message_deviation(self, o: Any) -> Any:
+        """The standard deviation of the noise of a message."""
+        return self.relation_factor * self.noise_multiplier * self.threshold
+
+    def deviation(self, o: Any) -> Any:
+        return self.message_deviation(o) / o.expected**0.5
+
+    noise = message_noise(lambda a, o: a.message_deviation(o))
+
+    @classmethod
+    def faults(cls) -> Sequence[Fault]:
+        return (*OWN, *(one for one in super().faults() if one.name not in AGAIN))
+
+
+ALGORITHMS = (LocalDP,)

@@ -1,0 +1,92 @@
+"""Sums of all messages so far, with the noise of a binary tree (DP-FTRL)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from dpfl_theory.privacy.events import Event, gaussian
+from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
+
+__all__ = ["TreeMessages", "tree_sensitivity"]
+
+
+def tree_sensitivity(rounds: int, restart: int, participations: int, separation: int) -> float:
+    """A bound of the norm of the nodes' change when a client's messages of norm 1 are left out.
+
+    A round's prefix uses the new node of 2^h rounds that ends there, where 2^h is the largest power of 2 that divides
+    the round's number in its tree. The client is in at most c_h = min(k, ceil(2^h/b)) rounds of such a node, of which
+    there are m_h, and in k rounds altogether. So the squares of its numbers of rounds have a sum of at most
+
+        sum_h c_h min(k, m_h c_h)
+
+    This is the largest one for k = 1, and where the client takes part in all rounds of one tree.
+
+    >>> [round(tree_sensitivity(n, n, 1, 1) ** 2, 6) for n in (1, 2, 7, 8)]  # the height of the tree
+    [1.0, 2.0, 3.0, 4.0]
+    """
+    trees, rest = divmod(rounds, restart)
+    total = 0
+    for h in range(min(rounds, restart).bit_length()):
+        size = 2**h
+        count = sum(times * ((length // size + 1) // 2) for times, length in ((trees, restart), (1, rest)))
+        cap = min(participations, -(-size // separation))
+        total += cap * min(participations, count * cap)
+    return math.sqrt(total)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TreeMessages(Mechanism):
+    r"""The sum of the messages of rounds 1 to k for every k, each with the noise of at most log2 k + 1 nodes.
+
+    ``noise_multiplier`` is that of one node: its noise has standard deviation :math:`z C` for zero-out, :math:`2 z C`
+    for replace. All releases together are one Gaussian mechanism (Denisov et al. 2022 for messages that depend on
+    earlier releases). Its sensitivity is `tree_sensitivity`. Cohorts need not be random: nothing is amplified.
+
+    >>> TreeMessages(noise_multiplier=4.0, rounds=15, participations=1).event().forward  # 4 nodes: 4/sqrt(4)
+    FullParticipation(z=2.0)
+    """
+
+    protects = "client"
+    noise_added_by = "server"
+    fixed = {"noise": "average", "sampling": "full", "view": "third-party"}  # noqa: RUF012
+
+    restart: int | None = parameter("rounds of a tree, after which another one begins; by default one tree")
+    participations: int | None = parameter("the most rounds k in which a client takes part; by default as many as fit")
+    separation: int = parameter("the fewest rounds b from one participation of a client to its next", default=1)
+    relation: str = parameter(
+        "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
+    )
+
+    def validate(self) -> None:
+        for name in ("restart", "participations", "separation"):
+            self.whole(name, 1)
+
+    def _participations(self) -> int:
+        most = -(-self.count("rounds") // self.separation)
+        return most if self.participations is None else min(most, self.participations)
+
+    def event(self) -> Event:
+        rounds = self.count("rounds")
+        moved = tree_sensitivity(rounds, self.restart or rounds, self._participations(), self.separation)
+        return gaussian(self.value("noise_multiplier") / moved)
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        return {"sigma_of_a_node": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}
+
+    def setting(self) -> dict[str, str]:
+        replaced = self.relation == "replace"
+        kind = "are other ones of norm at most C" if replaced else "are zero instead, and the noise stays"
+        often = "every round" if self.rounds is None else f"at most {self._participations()} rounds"
+        tree = "one tree" if self.restart is None else f"a new tree after {self.restart} rounds"
+        return {
+            "unit": "one client, with all of its data",
+            "neighbours": f"{self.relation}: one client's messages {kind}",
+            "multiplier": multiplies(self.noise_multiplier, "each node of the tree", replaced),
+            "sampling": f"none: a client takes part in {often}, {self.separation} or more rounds apart",
+            "observer": "third party: sees the sum of all messages so far after each round, but no single message",
+            "noise": f"once by a trusted server for each node of a binary tree over the rounds; {tree}",
+        }
+
+    def notes(self) -> tuple[str, ...]:
+        return ("Random cohorts bring nothing: what counts is how often, and how close together, a client takes part.",)
