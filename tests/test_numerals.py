@@ -26,7 +26,7 @@ COMMANDS = [
     f"{BOUND} --distance {{}} --clip 1 --epsilon 8 --delta 1e-5 --gradient-norm-at-optimum 0",
     "privacy account --algorithm dp-fedavg --noise-multiplier {} --rounds 3 --delta 1e-5",
     "privacy account --algorithm poisson-gaussian --noise-multiplier 1 --steps 3 --delta 1e-5 --sampling-rate {}/2",
-    "plot --file example.py --over eta --check 'K = 1' --data breast-cancer --ridge {}",
+    "plot --file example.py --over eta --check 'K = 50' --data breast-cancer --ridge {}",
     "plot das2022.theorem4b --over E --values 1,{}",
     "list --power-above {}",
     f"simulate {RUN} --set algorithm.eta={{}}",

@@ -52,7 +52,7 @@ class Variation:
         return self.number.sized(number)
 
 
-DECLARE = "declare it with --with {} where you mean it"
+DECLARE = "declare it as the variation {} where you mean it"
 Step = Callable[[Any, Any, float], tuple[Any, Any]]
 """(memory or None, g, number) -> (memory, step)."""
 

@@ -71,7 +71,7 @@ def unmet(statement: Statement, values: Mapping[str, Any], problem: Problem | No
             if name in values or f"{name}^2" in values:
                 continue
             where = ", ".join(f"{k} = {v}" for k, v in values.items())
-            near = difflib.get_close_matches(str(name), statement.units, n=1)
+            near = difflib.get_close_matches(str(name), known.keys() - {name}, n=1)
             fault = f"the point {where} does not name {name}, which the hypothesis {hypothesis.text!r} reads"
             fault += f"; is it {near[0]!r}?" if near else ""
             raise BuildError(f"{statement.id}: {fault}", hypothesis.function) from None

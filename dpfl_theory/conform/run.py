@@ -183,8 +183,8 @@ def _chosen(
         found = nearest(function, parameters, meant, **where)
     if not found:
         raise InputError(
-            "the function's hyper-parameters fit no algorithm: name the one that it should be with --as, and its "
-            "parameters as `conform --algorithms` lists them"
+            "the function's hyper-parameters fit no algorithm: name the one that it should be, and its parameters as "
+            "`dpfl-theory conform --algorithms` lists them"
         )
     rest = "; or ".join(str(one) for one in found[1:3] if one.deviations is not None)
     note = f"compared with {found[0].name}, the nearest of {len(found)} algorithms{f' (then: {rest})' if rest else ''}"

@@ -101,7 +101,7 @@ class Iteration:
     >>> table = Instances((row("few", "two steps", {"K": 2}), row("many", "fifty steps", {"K": 50})))
     >>> step = Iteration(lambda o, x, s: x - o.gradient(x) / s.L, {"L": "smoothness"}, table=table)
     >>> [(c.method, c.name) for c in step("few")(get("das2022.fact2"))]
-    [('worst-case', 'two steps'), ('exact', 'two steps')]
+    [('worst-case', 'two steps'), ('exact', 'two steps'), ('monte-carlo', 'two steps')]
     """
 
     round: Callable[[Oracle, Any, Symbols], Any]

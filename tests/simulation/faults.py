@@ -146,6 +146,7 @@ SIMULATION: Place = (
     ("Simulation",),
     lambda a: fedavg_cases(a) + averaging_cases(a) + scaffnew_cases(a) + error_feedback_cases(a),
 )
+OPERATIONS: Place = ("simulation.operations", *SIMULATION[1:])
 
 
 def bounded(a: Any, o: Any, u: Any, threshold: Any, swapped: bool = False) -> Any:
@@ -189,13 +190,13 @@ def share(o: Any) -> Any:
 
 
 ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("noise of another round", SIMULATION, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
-    ("one noise for all replicates", SIMULATION, "else normals[0])", "else normals[0][:1])"),
-    ("noise on one coordinate", SIMULATION, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
+    ("noise of another round", OPERATIONS, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
+    ("one noise for all replicates", OPERATIONS, "else normals[0])", "else normals[0][:1])"),
+    ("noise on one coordinate", OPERATIONS, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
     ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
     ("schedule one round late", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), max(k - 1, 0))"),
-    ("the cohort of the first round", SIMULATION, "sample(self._context, self._k)", "sample(self._context, 0)"),
-    ("the mean of all clients", SIMULATION, "combine(self._xp.ascontiguousarray(values), members.counts)",
+    ("the cohort of the first round", OPERATIONS, "sample(self._context, self._k)", "sample(self._context, 0)"),
+    ("the mean of all clients", OPERATIONS, "combine(self._xp.ascontiguousarray(values), members.counts)",
      "combine(self._xp.ascontiguousarray(values), 1.0 + 0.0 * members.counts)"),
     ("h with the wrong sign", SCAFFNEW, "(g - h)", "(g + h)"),
     ("no control variates", SCAFFNEW, "(g - h)", "g"),
@@ -253,29 +254,25 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise not multiplied by eta_g", AVERAGING, "+ self.noise(o, members)",
      "+ self.noise(o, members) / self.global_step"),
     ("global step ignored", AVERAGING, "self.sign * self.global_step * step", "self.sign * step"),
-    ("counts ignored", SIMULATION, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
-    ("one noise for each client", SIMULATION, "number = members.number\n",
+    ("counts ignored", OPERATIONS, "is None else members.counts)", "is None else 1.0 * (members.counts > 0.0))"),
+    ("one noise for each client", OPERATIONS, "number = members.number\n",
      "number = members.number if members.counts is None else (members.counts**2).sum(axis=1)[:, None]\n"),
-    ("noise divided by |P_t|", SIMULATION, "(self._xp.sqrt(number) if _many(number) else number**0.5)", "1.0"),
-    ("noise where nobody takes part", SIMULATION, "self._xp.sqrt(number)",
+    ("noise divided by |P_t|", OPERATIONS, "(self._xp.sqrt(number) if many(number) else number**0.5)", "1.0"),
+    ("noise where nobody takes part", OPERATIONS, "self._xp.sqrt(number)",
      "self._xp.sqrt(self._xp.maximum(number, 1.0))"),
-    ("all gradients at the server's vector", SIMULATION,
+    ("all gradients at the server's vector", OPERATIONS,
      "for _ in range(int(steps)):\n            y = y - step * direction(y)",
      "server = y\n        for _ in range(int(steps)):\n            y = y - step * direction(server)"),
-    ("Q - 1 steps", SIMULATION, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
-    ("ascent", SIMULATION, "y = y - step * direction(y)", "y = y + step * direction(y)"),
-    ("one gradient error for all steps", SIMULATION, "self._next(GRADIENT)", "0"),
-    ("control variates of another replicate", SIMULATION, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
+    ("Q - 1 steps", OPERATIONS, "in range(int(steps))", "in range(max(1, int(steps) - 1))"),
+    ("ascent", OPERATIONS, "y = y - step * direction(y)", "y = y + step * direction(y)"),
+    ("one gradient error for all steps", OPERATIONS, "self._next(GRADIENT)", "0"),
+    ("control variates of another replicate", OPERATIONS, "(members.counts > 0.0).T", "(members.counts[:1] > 0.0).T"),
     ("short vectors stretched", LENGTHS, "(0.0 if normalise else threshold)", "0.0"),
     ("threshold ignored", LENGTHS, "(0.0 if normalise else threshold)", "(0.0 if normalise else 1e9 * threshold)"),
     ("clipped to half the threshold", LENGTHS, "xp.where(over, threshold / xp", "xp.where(over, 0.5 * threshold / xp"),
     ("divisor is not |P_t|", TWO_SIDED, "return over_cohort(self, o, members)", "return o.expected"),
     ("noise missing", TWO_SIDED, "o.sum_of_noises(members, self.sigma) / o.expected", "o.zero"),
-    ("difference clipped", TWO_SIDED, """return y
-
-    def bound(self, o: Any, u: Any, updates: Any) -> Any:
-        return o.clip(u, self.threshold)
-""", """return w + o.clip(y - w, self.threshold)
+    ("difference clipped", TWO_SIDED, "        return y\n", """        return w + o.clip(y - w, self.threshold)
 
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return u
@@ -327,12 +324,12 @@ NEW_FAULTS: list[tuple[str, Place, str, str]] = [
 
 ORACLES: Place = "simulation.gradients", ("NoisyGradient", "RecordGradient"), gradient_cases
 PART_FAULTS: list[tuple[str, Place, str, str]] = [
-    ("short vectors stretched", SIMULATION, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
-    ("squared length", SIMULATION, "self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))",
+    ("short vectors stretched", OPERATIONS, "self._bounded(u, threshold, False)", "self._bounded(u, threshold, True)"),
+    ("squared length", OPERATIONS, "self._xp.sqrt((u * u).sum(axis=-1, keepdims=True))",
      "(u * u).sum(axis=-1, keepdims=True)"),
-    ("alpha twice", SIMULATION, "total = alpha + self", "total = 2.0 * alpha + self"),
-    ("smoothed and scaled by alpha", SIMULATION, "there, 1.0 / self", "there, alpha / self"),
-    ("divisor n", SIMULATION, "return self._cohort.divisor(self.n)", "return float(self.n)"),
+    ("alpha twice", OPERATIONS, "total = alpha + self", "total = 2.0 * alpha + self"),
+    ("smoothed and scaled by alpha", OPERATIONS, "there, 1.0 / self", "there, alpha / self"),
+    ("divisor n", OPERATIONS, "return self._cohort.divisor(self.n)", "return float(self.n)"),
     ("divisor floor(sR)", ORACLES, "self.share * size", "whole_part(self.share, size)"),
     ("divisor R", ORACLES, "self.share * size", "1.0 * size"),
     ("sensitivity C", ORACLES, "2.0 * used", "1.0 * used"),
