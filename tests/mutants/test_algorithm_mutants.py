@@ -228,7 +228,7 @@ def test_fault_in_a_part_is_noticed(name: str, record_property: Any) -> None:
 
 
 def test_the_suite_passes_a_part_replaced_by_itself() -> None:
-    assert suite(replaced({"steps": lambda a, o: a.local_steps}), fedavg_cases) == []
+    assert suite(replaced({"steps": lambda a, o, i: a.local_steps}), fedavg_cases) == []
 
 
 @pytest.mark.exhaustive
