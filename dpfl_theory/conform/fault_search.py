@@ -17,7 +17,7 @@ from dpfl_theory.conform.traces import FirstRound, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
+__all__ = ["FAILURES", "Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
 
 
 MOST, FREE = 4, 2
@@ -58,7 +58,7 @@ def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
     for one in seen:
         try:
             value = one.probe.outcome(player, one.choices)
-        except (ArithmeticError, ValueError, KeyError):
+        except FAILURES:
             return False
         if not agree(one.probe, one.value, value):
             return False
@@ -124,7 +124,7 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
         assert isinstance(one.probe, Path)
         try:
             value = one.probe.outcome(player, one.choices)
-        except (ArithmeticError, ValueError, KeyError):
+        except FAILURES:
             return 0
         if agree(one.probe, one.value, value):
             continue

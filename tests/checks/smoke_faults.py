@@ -186,12 +186,12 @@ NOTICED: dict[tuple[str, str], tuple[str, ...]] = {
         "error_feedback: noise missing",
         "error_feedback: noise not remembered",
         "error_feedback: memory of noisy messages",
+        "batched: state of the round before",
     ),
     ("zhang2021.claim2.1", "k = 5, started at the optimum"): (
         "local_updates: threshold ignored",
         "local_updates: clipped to half the threshold",
         "local_updates: short vectors stretched",
-        "two_step_sizes: difference clipped",
         "two_step_sizes: models added to the server's",
     ),
     ("zhang2021.eq13", "one round, four records of six at a time, half of them clipped, with a ridge"): (
@@ -244,6 +244,7 @@ UNNOTICED: dict[str, tuple[str, ...]] = {
         "scaffold: warm cohort ignored",
         "operations: noise where nobody takes part",
     ),
+    "a part that a class inherits, which is not replaced in place": ("two_step_sizes: difference clipped",),
     "noise with the same law": (
         "operations: noise of another round",
         "fedavg: noise subtracted",

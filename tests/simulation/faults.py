@@ -193,6 +193,7 @@ ALGORITHM_FAULTS: list[tuple[str, Place, str, str]] = [
     ("noise of another round", OPERATIONS, "self._k, clients, self.d", "self._k + 1, clients, self.d"),
     ("one noise for all replicates", OPERATIONS, "else normals[0])", "else normals[0][:1])"),
     ("noise on one coordinate", OPERATIONS, "else normals[0])", "else normals[0] * (self._xp.arange(self.d) == 0))"),
+    ("state of the round before", SIMULATION, "o.state(inner))", "state.inner)"),
     ("schedule frozen", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), 0)"),
     ("schedule one round late", SIMULATION, "step_at(getattr(run, a), k)", "step_at(getattr(run, a), max(k - 1, 0))"),
     ("the cohort of the first round", OPERATIONS, "sample(self._context, self._k)", "sample(self._context, 0)"),

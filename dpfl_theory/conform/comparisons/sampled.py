@@ -6,6 +6,7 @@ compared with exact ones, those of readings and faults. The fourth moment detect
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Sequence
 
@@ -14,6 +15,7 @@ import numpy as np
 from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, fault_text
 from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN
+from dpfl_theory.conform.fault_search import FAILURES
 from dpfl_theory.conform.probes import Path, Spread, play, probe_without_noise
 from dpfl_theory.conform.quantiles import chi_square_over_degrees, normal
 from dpfl_theory.conform.randomness import RecordingGenerator
@@ -154,8 +156,9 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     for reading, fault in itertools.product(case.reference.readings, known):
         if fault.name in fitting:
             continue
-        if fits(case.reference.with_parts(reading.parts, fault.parts).round) is None:
-            fitting[fault.name] = fault
+        with contextlib.suppress(*FAILURES):  # of parts that do not fit together
+            if fits(case.reference.with_parts(reading.parts, fault.parts).round) is None:
+                fitting[fault.name] = fault
     if fitting:
         return [_listed(case, list(fitting.values()), first)]
     said = "samples of w do not agree with the algorithm, and no named deviation explains them"
