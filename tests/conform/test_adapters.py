@@ -16,8 +16,9 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr(adapters.importlib, "import_module", missing)
-    for make in (adapters.from_torch, adapters.from_jax, lambda f: adapters.from_flower(f, f)):
+    monkeypatch.setattr(adapters.common.importlib, "import_module", missing)
+    flower = lambda f: adapters.from_flower(f, f)  # noqa: E731
+    for make in (adapters.from_torch, adapters.from_jax, flower, adapters.from_pfl, adapters.least_squares):
         with pytest.raises(EnvironmentFault, match="is not installed here"):
             make(lambda: None)
 
@@ -195,33 +196,3 @@ def test_jax() -> None:
     assert conform(make("r"), "dp-fedavg", E=1, runs=0).verdict == "conforms"
     found = conform(make("n"), "dp-fedavg", E=1, runs=0)
     assert [fault.name for fault in found.faults] == ["division by n in place of r"]
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_flower() -> None:
-    """Flower's own wrapper for clipping on the server, around its own FedAvg."""
-    pytest.importorskip("flwr")
-    from flwr.server.strategy import DifferentialPrivacyServerSideFixedClipping, FedAvg
-
-    class Training:
-        def __init__(self, view: Any, eta_l: float, Q: int, alike: bool) -> None:
-            self.view, self.eta_l, self.Q, self.alike = view, eta_l, Q, alike
-
-        def fit(self, parameters: Any, config: Any) -> Any:
-            (y,) = parameters
-            for _ in range(self.Q):
-                y = y - self.eta_l * self.view.gradient(y)
-            return [y], 1 if self.alike else len(self.view), {}
-
-    def strategy(noise_multiplier: float, c: float, r: float) -> Any:
-        return DifferentialPrivacyServerSideFixedClipping(FedAvg(), noise_multiplier, c, int(r))
-
-    def round_of(alike: bool) -> Any:
-        return adapters.from_flower(strategy, lambda view, eta_l, Q: Training(view, eta_l, Q, alike))
-
-    found = conform(round_of(True), "dp-fedavg-two-sided", eta_g=1.0, runs=0)
-    assert [fault.name for fault in found.faults] == ["the function fails"]  # it divides by the length of an update
-    assert "one client without a gradient" in found.faults[0].evidence
-    found = conform(round_of(False), "dp-fedavg-two-sided", eta_g=1.0, runs=0)
-    names = [fault.name for fault in found.faults]
-    assert names[1:] == ["weights by numbers of records", "more than the declared sensitivity"]
