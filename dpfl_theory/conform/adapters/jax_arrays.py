@@ -74,24 +74,28 @@ def _jax_keys(jax: Any) -> Mapping[tuple[Any, str], Any]:
 
 def _jax_normal(jax: Any, rng: Any, noise: NoiseWatcher) -> Any:
     original = jax.random.normal
-    partial_eval = needed("jax.interpreters.partial_eval", "JAX")
+    partial_eval, _ = (needed(f"jax.{name}", "JAX") for name in ("interpreters.partial_eval", "custom_batching"))
 
     def normal(key: Any, shape: Any = (), *arguments: Any, **keywords: Any) -> Any:
         with jax.disable_jit(False):
             true = original(key, shape, *arguments, **keywords)
         typed = jax.numpy.issubdtype(key.dtype, jax.dtypes.prng_key)
+        return numbers(jax.random.key_data(key) if typed else key, true)
 
-        def numbers(place: Any, true: Any) -> Array:
-            place, true = np.asarray(place).tobytes(), np.asarray(true)
-            found = noise.normal(place, rng, true, lambda: rng.standard_normal(true.shape))
-            return np.asarray(found, dtype=true.dtype)
-
-        data = jax.random.key_data(key) if typed else key
-        if isinstance(data, partial_eval.DynamicJaxprTracer):
+    def numbers(place: Any, true: Any) -> Any:
+        """The numbers from a place, or from each of many places under vmap."""
+        if isinstance(place, partial_eval.DynamicJaxprTracer):
             raise InputError("noise is drawn inside a compiled function: use from_jax with compiled=False")
-        if isinstance(data, jax.core.Tracer):  # one of many keys, under vmap
-            result = jax.ShapeDtypeStruct(true.shape, true.dtype)
-            return jax.pure_callback(numbers, result, data, true, vmap_method="sequential")
-        return jax.numpy.asarray(numbers(data, true))
+        if isinstance(place, jax.core.Tracer):
+            many = jax.custom_batching.custom_vmap(lambda place, true: true)
+            many.def_vmap(_for_each)
+            return many(place, true)
+        key, drawn = np.asarray(place).tobytes(), np.asarray(true)
+        found = noise.normal(key, rng, drawn, lambda: rng.standard_normal(drawn.shape))
+        return jax.numpy.asarray(found, dtype=drawn.dtype)
+
+    def _for_each(size: int, batched: Sequence[bool], places: Any, true: Any) -> tuple[Any, bool]:
+        one = [x if every else [x] * size for x, every in zip((places, true), batched)]
+        return jax.numpy.stack([numbers(place, drawn) for place, drawn in zip(*one)]), True
 
     return normal
