@@ -42,11 +42,11 @@ def names(found: Any) -> list[str]:
 # ---- Flower ----------------------------------------------------------------------------------------------------------
 
 
-def trained(view: Any, arrays: Any, eta: float, steps: int, layers: Any) -> list[Any]:
-    """The local steps: the part of an app's ``train`` that depends on the model."""
-    y = np.concatenate(arrays)
+def trained(view: Any, arrays: Any, eta: float, steps: int, layers: Any, mu: float = 0.0) -> list[Any]:
+    """The local steps: the part of an app's ``train`` that depends on the model. mu: of FedProx's term."""
+    w = y = np.concatenate(arrays)
     for _ in range(steps):
-        y = y - eta * view.gradient(y)
+        y = y - eta * (view.gradient(y) + mu * (y - w))
     return [y[layer] for layer in layers]
 
 
@@ -61,7 +61,8 @@ def app(view: Any, eta_l: float, Q: int, layers: Any, alike: bool = False) -> An
     @made.train()  # type: ignore[untyped-decorator, unused-ignore]
     def train(message: Message, context: Any) -> Message:
         assert context.node_config["partition-id"] == view.number
-        arrays = trained(view, message.content["arrays"].to_numpy_ndarrays(), eta_l, Q, layers)
+        mu = message.content["config"].get("proximal-mu", 0.0)
+        arrays = trained(view, message.content["arrays"].to_numpy_ndarrays(), eta_l, Q, layers, mu)
         metrics = MetricRecord({"num-examples": 1 if alike else len(view)})
         return Message(content=RecordDict({"arrays": ArrayRecord(arrays), "metrics": metrics}), reply_to=message)
 
@@ -100,6 +101,23 @@ def test_fedavg_of_flower(messages: bool) -> None:
     round_ = from_flower(lambda: module.FedAvg(**least), client)
     assert conform(round_, "fedavg-two-sided", eta_g=1.0, runs=0, variations=BY_RECORDS).verdict == "conforms"
     assert names(conform(round_, "fedavg-two-sided", eta_g=1.0, runs=0)) == ["weights by numbers of records"]
+
+
+@pytest.mark.parametrize("name", ["fedavg-mcmahan", "fedavgm", "fedprox"])
+def test_other_strategies_of_flower(name: str) -> None:
+    """Its FedAvg, FedAvgM with a server's learning rate of 1, and FedProx, whose proximal term its clients add."""
+    module, least, client = flower(True)
+    makers: dict[str, Any] = {
+        "fedavg-mcmahan": lambda: module.FedAvg(**least),
+        "fedavgm": lambda beta: module.FedAvgM(server_learning_rate=1.0, server_momentum=beta, **least),
+        "fedprox": lambda mu: module.FedProx(proximal_mu=mu, **least),
+    }
+
+    def of(view: Any, eta: float, E: int, layers: Any) -> Any:
+        return client(view, eta, E, layers)
+
+    found = conform(from_flower(makers[name], of), reference(name), eta_g=1.0, clients=4, runs=0)
+    assert found.verdict == "conforms", names(found)
 
 
 def test_a_strategy_that_waits_for_clients_is_refused() -> None:
@@ -228,6 +246,31 @@ def test_opacus(engine: bool) -> None:
         return w + eta_g * total / len(cohort), state
 
     found = conform(from_torch(round_), "dp-fedavg-record", **RECORD_LEVEL, **SMALL)
+    assert found.verdict == "conforms", names(found)
+
+
+def test_a_step_of_opacus() -> None:
+    """A step of its optimizer over all records, as DP-SGD."""
+    opacus, optimizers = library("opacus", "opacus"), library("opacus.optimizers", "opacus")
+    import torch
+
+    def round_(
+        w: Any, state: Any, clients: Any, cohort: Any, generator: Any, *, eta: Any, C: Any, noise_multiplier: Any
+    ) -> Any:
+        x, y = (torch.cat(parts) for parts in zip(*(own.records for own in clients)))
+        module = opacus.GradSampleModule(least_squares(w))
+        optimizer = optimizers.DPOptimizer(
+            torch.optim.SGD(module.parameters(), lr=eta),
+            noise_multiplier=noise_multiplier,
+            max_grad_norm=C,
+            expected_batch_size=len(y),
+            generator=generator,
+        )
+        (0.5 * (module(x) - y) ** 2).mean().backward()
+        optimizer.step()
+        return module._module.vector(), state
+
+    found = conform(from_torch(round_), reference("dp-sgd"), s=1.0, clients=3, relation="zero-out", runs=0)
     assert found.verdict == "conforms", names(found)
 
 
