@@ -420,7 +420,7 @@ def test_as_a_process() -> None:
 def test_doctor(capsys: Output) -> None:
     assert main(["doctor", "--format", "json"]) == 0
     described = json.loads(capsys.readouterr().out)
-    assert set(described) == {"python", "platform", "threads", "devices", "packages", "extras"}
+    assert set(described) == {"python", "platform", "threads", "devices", "packages", "extras", "adapters"}
     assert set(described["devices"]) == {"cpu", "cuda", "auto"}
     assert all(described["packages"].values())
     assert main(["doctor"]) == 0

@@ -33,11 +33,13 @@ def doctor(format_: Format = "text") -> int:
     else:
         rows = [(name, version or "MISSING") for name, version in found["packages"].items()]
         rows += [(f"{name} (extra {extra})", version or "not installed") for extra, name, version in _optional(found)]
+        adapters = [(name, state or "not installed") for name, state in found["adapters"].items()]
         devices = [(name, state) for name, state in found["devices"].items()]
         threads = [(name, str(count)) for name, count in found["threads"].items()]
         machine = [("python", found["python"]), ("platform", found["platform"])]
         emit("\n\n".join(table([(title, ""), *part]) for title, part in (
-            ("machine", machine), ("threads", threads), ("devices", devices), ("packages", rows))))  # fmt: skip
+            ("machine", machine), ("threads", threads), ("devices", devices), ("packages", rows),
+            ("adapters of conform", adapters))))  # fmt: skip
     return 0 if all(found["packages"].values()) else 5
 
 
@@ -47,12 +49,15 @@ def _optional(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
 
 def examine() -> dict[str, Any]:
     """The output of `doctor` as plain data."""
+    from dpfl_theory.conform.adapters import LIBRARIES
+
     return {
         "python": f"{platform.python_version()} ({platform.python_implementation()})",
         "platform": platform.platform(),
         "threads": _threads(),
         "devices": _devices(),
         "packages": {name: _version(name) for name in PACKAGES},
+        "adapters": {f"{name} ({package})": _version(package) for name, package in LIBRARIES.items()},
         "extras": {extra: {name: _version(name) for name in names} for extra, names in EXTRAS.items()},
     }
 

@@ -26,6 +26,7 @@ from dpfl_theory.conform.nearest import assumed, nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
+from dpfl_theory.conform.rng_reuse import STREAM_REUSED
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
@@ -34,6 +35,7 @@ from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["conform", "described"]
 
+SHARED_NOISE = "the same noise for all clients"
 INNER = ("local_step", "local_steps", "relation_factor", "d", "layers")
 """Values that are not shown, since they follow from others."""
 
@@ -239,7 +241,7 @@ def _findings(case: Case) -> list[Finding]:
         watched: list[Finding] = getattr(case.subject.function, "findings", list)()
         if watched:
             named = [fault for fault in named if fault.name not in {UNKNOWN, *(one.name for one in watched)}]
-        found += [*watched, *_of_the_noise(case, named)]
+        found += _once(watched, _of_the_noise(case, named))
         found += common(case, seen, named)
         case.notes += filter(None, [] if named else [exact(case, finite)])
         if case.reference.unit:
@@ -295,6 +297,15 @@ def _of_the_noise(case: Case, named: list[Finding]) -> list[Finding]:
     if "no noise" in vague:
         return named
     return [*named, *missing_noise(case, player_of(case.reference, case.reading or case.reference.readings[0]))]
+
+
+def _once(watched: list[Finding], named: list[Finding]) -> list[Finding]:
+    """What an adapter watched, and what the comparison named, each deviation once: the comparison sees the same noise
+    for all clients where the adapter sees a key that is used twice in a round."""
+    by_name = {one.name for one in named}
+    if SHARED_NOISE in by_name:
+        watched = [one for one in watched if one is not STREAM_REUSED]
+    return [*watched, *(one for one in named if one.name not in {other.name for other in watched})]
 
 
 def described(reference: Reference) -> Mapping[str, Any]:
