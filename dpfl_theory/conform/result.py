@@ -62,7 +62,7 @@ class Finding:
             f"  {short_name(file)}, line {line}: {linecache.getline(file, line).strip()}" for file, line in self.lines
         ]
         if self.seen:
-            parts.append(_wrapped(f"reported before: {self.seen}.", "  "))
+            parts.append(_wrapped(f"a report of this kind, whose code was not run here: {self.seen}.", "  "))
         return "\n".join(parts)
 
 
