@@ -108,7 +108,7 @@ def test_other_strategies_of_flower(name: str) -> None:
     def of(view: Any, eta: float, E: int, layers: Any) -> Any:
         return client(view, eta, E, layers)
 
-    found = conform(from_flower(makers[name], of), reference(name), eta_g=1.0, clients=4, runs=0)
+    found = conform(from_flower(makers[name], of), name, eta_g=1.0, clients=4, runs=0)
     assert found.verdict == "conforms", names(found)
 
 
