@@ -158,9 +158,12 @@ FEDAVGM: tuple[tuple[Any, ...], ...] = (
 )
 ROOT, FIRST, START = "(np.sqrt(v) + tau)", "m = beta_1 * m + (1 - beta_1) * delta", "np.full_like(w, tau**2)"
 CORRECTED = "(m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + tau)"
+STEP_CORRECTED = "np.sqrt(1 - beta_2 ** (t + 1)) / (1 - beta_1 ** (t + 1)) * m / (np.sqrt(v) + tau)"
 SECOND = "v = beta_2 * v + (1 - beta_2) * delta**2"
 FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedadam", "m / " + ROOT, CORRECTED, "bias correction"),
+    ("fedadam", "m / " + ROOT, STEP_CORRECTED, "bias correction of the step size"),
+    ("fedadam", "m / " + ROOT, STEP_CORRECTED, "bias correction of the step size", START, "np.zeros_like(w)"),
     ("fedadam", "m / " + ROOT, CORRECTED, "bias correction, v from 0", START, "np.zeros_like(w)"),
     ("fedadam", ROOT, "np.sqrt(v + tau)", "tau within the root"),
     ("fedadam", ROOT, "np.sqrt(v + tau**2)", "tau within the root"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.faults import step_fault
@@ -19,7 +19,39 @@ def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
     return m / (1 - a.first_decay**t) / (o.root(v / second) + a.adaptivity)
 
 
+def of_adaptivity(a: Any, o: Any) -> Any:
+    """v starts at tau^2."""
+    return a.adaptivity * a.adaptivity
+
+
+def of_zero(a: Any, o: Any) -> Any:
+    """v starts at 0."""
+    return 0.0
+
+
+def corrected_step(first: int) -> Callable[..., Any]:
+    """The step size times sqrt(1 - beta_2^t)/(1 - beta_1^t), with t = first in the first round; v stays as it is."""
+
+    def step(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
+        t = o.number + first
+        second = 1 if a.second_decay is None else (1 - a.second_decay**t) ** 0.5
+        return second / (1 - a.first_decay**t) * m / (o.root(v) + a.adaptivity)
+
+    return step
+
+
 ADAPTIVE = (
+    *(
+        step_fault(
+            "bias correction of the step size",
+            f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
+            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no such correction, and v starts at tau^2",
+            scaled=corrected_step(first),
+            start=start,
+        )
+        for first in (1, 2)
+        for start in (of_adaptivity, of_zero)
+    ),
     step_fault(
         "bias correction",
         "m and v are divided by 1 - beta^t, as in Adam for one machine: FedOpt has no such correction",
@@ -31,7 +63,7 @@ ADAPTIVE = (
         "m and v start at 0 and are divided by 1 - beta^t, as in Adam for one machine: here v starts at tau^2, without "
         "a correction",
         scaled=corrected,
-        start=lambda a, o: 0.0,
+        start=of_zero,
     ),
     step_fault(
         "tau within the root",
