@@ -45,7 +45,7 @@ ADAPTIVE = (
         step_fault(
             "bias correction of the step size",
             f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
-            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no such correction, and v starts at tau^2",
+            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
             scaled=corrected_step(first),
             start=start,
         )
