@@ -122,4 +122,5 @@ def _tried(
     except UserFunctionError:
         return None
     missing = len(assumed(meant, values[0], asked, parameters))
-    return Near(reference.name, deviations, missing, noisy == bool(meant.unit)), meant, seen
+    near = Near(reference.name, deviations, missing, noisy == bool(meant.unit))
+    return near, meant, seen if deviations == () else case.with_more_steps(seen)
