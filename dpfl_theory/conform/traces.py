@@ -29,6 +29,8 @@ def points_of(log: Sequence[Call]) -> Points:
     """The points of a round's calls."""
     found: dict[int, list[Array]] = {}
     for call in log:
+        if call.batch == ():  # nothing was asked
+            continue
         own = found.setdefault(call.client, [])
         if not own or not np.array_equal(own[-1], call.w):
             own.append(call.w)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import step_fault
 from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault
 
 __all__ = ["faults_of"]
 
@@ -17,6 +17,13 @@ def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
     t = o.number + 1
     second = 1 if a.second_decay is None else 1 - a.second_decay**t
     return m / (1 - a.first_decay**t) / (o.root(v / second) + a.adaptivity)
+
+
+def in_the_step(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
+    """Adam's correction as a factor of the step size."""
+    t = o.number + 1
+    second = 1 if a.second_decay is None else (1 - a.second_decay**t) ** 0.5
+    return second / (1 - a.first_decay**t) * m / (o.root(v) + a.adaptivity)
 
 
 ADAPTIVE = (
@@ -32,6 +39,27 @@ ADAPTIVE = (
         "a correction",
         scaled=corrected,
         start=lambda a, o: 0.0,
+    ),
+    step_fault(
+        "bias correction of the momentum alone",
+        "m is divided by 1 - beta_1^t, and v is not corrected: FedOpt has no such corrections",
+        scaled=lambda a, o, delta, m, v: m / (1 - a.first_decay ** (o.number + 1)) / (o.root(v) + a.adaptivity),
+    ),
+    step_fault(
+        "bias correction",
+        "the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t), as in Adam for one machine: FedOpt has no "
+        "such correction",
+        scaled=in_the_step,
+    ),
+    step_fault(
+        "the server's optimizer starts anew",
+        "m and v start at their first values in every round, as where the optimizer is made in each round: keep them",
+        server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, None, updates)),
+    ),
+    step_fault(
+        "no tau",
+        "the step is m/sqrt(v): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v),
     ),
     step_fault(
         "tau within the root",
