@@ -398,9 +398,9 @@ class _Search:
         return found
 
     def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
-        """The sets of this size, until the time is up."""
+        """The sets of this size, until the time is up; all single faults, so that these do not depend on the machine."""
         for k, few in enumerate(itertools.combinations(faults, size)):
-            if size and k % CLOCK == 0 and time.process_time() >= self.until:
+            if size > 1 and k % CLOCK == 0 and time.process_time() >= self.until:
                 return
             yield few
 
