@@ -89,7 +89,7 @@ class Case:
 
     def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
         """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
-        a momentum and a proximal term look alike."""
+        a momentum and a proximal term look the same."""
         symbols = [p.symbol for name, p in self.reference.algorithm.parameters.items() if name == "local_steps"]
         if not {*symbols} & {*self.subject.taken.values()}:
             return [*seen]

@@ -32,7 +32,7 @@ _EXACT = 1e-11
 _NEAR = 1e-3
 """The share of the first difference that remains where numbers explain the result at all."""
 CLOCK = 8
-"""The clock is read once for so many sets, since this takes a while on some machines."""
+"""The clock is read once for this number of sets, since this is slow on some machines."""
 FIRST_STEP, LOCAL_STEPS, ROUND, LATER = range(4)
 """What a fault acts on first."""
 FAILURES = (ArithmeticError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -235,8 +235,8 @@ class _Level:
 class _Search:
     """The search for sets of faults on paths, given a reading.
 
-    A fault acts first on the first local step (the points at which clients take gradients), on later local steps, on
-    the server's vector after the first round, or on later rounds. The smallest sets of these four kinds are found one
+    A fault acts first on one of four things: the first local step (the points at which clients take gradients), later
+    local steps, the server's vector after the first round, or later rounds. The smallest sets of these four kinds are found one
     after the other. So a set of three costs about as much as three sets of one.
     """
 

@@ -69,7 +69,7 @@ def added_up(
     return w + server_lr * total / sum(len(clients[i]) for i in cohort), state
 
 
-def anew(
+def started_again(
     w: Any,
     state: Any,
     clients: Any,
@@ -119,7 +119,7 @@ SHIPPED: list[tuple[Any, str, set[str]]] = [
     (uphill(lambda u: u, -1.0), "fedavg-mcmahan", {"the local steps go uphill"}),
     (uphill(lambda u: np.where(np.arange(6) < 2, u, 0.0)), "fedavg-mcmahan", {"a layer is not averaged"}),
     (added_up, "fedavg-mcmahan", {"gradients add up over the local steps"}),
-    (anew, "fedadam", {"the server's optimizer starts anew", MOMENTUM}),
+    (started_again, "fedadam", {"the server's optimizer starts again in each round", MOMENTUM}),
     (lots, "dp-sgd", {"sigma where the multiplier was meant"}),
 ]
 

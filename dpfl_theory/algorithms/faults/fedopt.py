@@ -52,7 +52,7 @@ ADAPTIVE = (
         scaled=in_the_step,
     ),
     step_fault(
-        "the server's optimizer starts anew",
+        "the server's optimizer starts again in each round",
         "m and v start at their first values in every round, as where the optimizer is made in each round: keep them",
         server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, None, updates)),
     ),
