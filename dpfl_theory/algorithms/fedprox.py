@@ -87,6 +87,30 @@ TERM = (
         pull=lambda a, o, y, w: o.stretch(y - w, 0.5 * a.proximal),
     ),
     local_fault(
+        "the proximal term is not squared",
+        "the loss gets mu ||y - w||, whose gradient has length mu however far y is: add (mu/2) times the square",
+        pull=lambda a, o, y, w: o.stretch(y - w, a.proximal),
+    ),
+    local_fault(
+        "the proximal term is not squared",
+        "the loss gets (mu/2) times the sum of the layers' norms, as where norms of tensors are added in a loop: add "
+        "the squares of these norms",
+        pull=lambda a, o, y, w: o.by_layer(y - w, lambda part: o.stretch(part, 0.5 * a.proximal)),
+    ),
+    local_fault(
+        "the proximal term is not squared",
+        "the loss gets mu times the sum of the layers' norms: add (mu/2) times the squares of these norms",
+        pull=lambda a, o, y, w: o.by_layer(y - w, lambda part: o.stretch(part, a.proximal)),
+    ),
+    *(
+        local_fault(
+            "the proximal term misses layers",
+            f"the proximal term has only the {which} layer: add mu (y - w) for all of them",
+            pull=lambda a, o, y, w, k=k: a.proximal * only(o, y - w, k),
+        )
+        for which, k in (("first", 0), ("last", -1))
+    ),
+    local_fault(
         "weight decay in place of the proximal term",
         "mu y is added to the gradient, which pulls clients towards 0: add mu (y - w)",
         pull=lambda a, o, y, w: a.proximal * y,
@@ -113,6 +137,13 @@ TERM = (
     ),
 )
 """Mistakes in the proximal term."""
+
+
+def only(o: Any, u: Any, k: int) -> Any:
+    """u with 0 in all layers but number k."""
+    kept = 0.0 * u
+    kept[..., o.layers[k]] = u[..., o.layers[k]]
+    return kept
 
 
 def trained(a: Any, o: Any, i: Any, y: Any, w: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -36,6 +37,8 @@ MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40
 """Number of seeds that are tried until a coin comes up twice."""
+MORE_STEPS = 4
+"""The number of local steps on a path on which many are seen."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -83,6 +86,20 @@ class Case:
             except UserFunctionError as error:
                 self.failed = self.failed or failure(error, probe.name)
         return sorted(seen, key=lambda one: one.numbers)
+
+    def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
+        """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
+        a momentum and a proximal term look the same."""
+        symbols = [p.symbol for name, p in self.reference.algorithm.parameters.items() if name == "local_steps"]
+        if not {*symbols} & {*self.subject.taken.values()}:
+            return [*seen]
+        path = next(one for one in self.plan.paths if one.v is self.plan.values[-1])
+        more = replace(path, v={**path.v, symbols[0]: MORE_STEPS, "local_steps": MORE_STEPS})
+        try:
+            one = self.see(more)
+        except UserFunctionError:
+            return [*seen]
+        return [one, *seen] if np.isfinite(one.value).all() else [*seen]
 
     def unheard(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ import numpy as np
 
 from dpfl_theory.conform.probes import Path, Spread, agree
 from dpfl_theory.conform.references import NOISE, Player, Reference, Values
-from dpfl_theory.conform.traces import FirstRound, same_points
+from dpfl_theory.conform.traces import FirstRound, Points, begun, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
@@ -27,8 +27,14 @@ _STEPS = 12
 """Number of Newton steps to unknown numbers; each squares the error where the result depends smoothly on them."""
 _SLOW = 0.7
 """The share of the difference that a Newton step leaves at most where numbers explain the result."""
+_EXACT = 1e-11
+"""The share of the largest difference at usual numbers below which a usual number is exact, up to rounding."""
 _NEAR = 1e-3
 """The share of the first difference that remains where numbers explain the result at all."""
+CLOCK = 8
+"""The clock is read once for this number of sets, since this is slow on some machines."""
+FIRST_STEP, LOCAL_STEPS, ROUND, LATER = range(4)
+"""What a fault acts on first."""
 FAILURES = (ArithmeticError, ValueError, KeyError, TypeError, IndexError, AttributeError)
 """Errors of candidates whose parts do not fit together."""
 
@@ -147,10 +153,10 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
     for faults in (known,) if len(special) == len(known) or _own_steps(paths) else (special, known):
         until = time.process_time() + seconds
         searches = [_Search(reference, reading, faults, paths, until) for reading in reference.readings]
-        found = [suspect for search in searches for suspect in search.whole(most)]
-        if fewest := [one for one in found if len(one.faults) == min(len(other.faults) for other in found)]:
-            named = [one for one in fewest if not any(fault.general for fault in one.faults)]
-            return _with_noise(reference, named or fewest, spreads)
+        for more, size in itertools.product((False, True), range(most + 1)):
+            if found := [suspect for search in searches for suspect in search.whole(size, more)]:
+                named = [one for one in found if not any(fault.general for fault in one.faults)]
+                return _with_noise(reference, named or found, spreads)
     return _partly(searches, paths)
 
 
@@ -183,12 +189,11 @@ def _with_noise(
 def _partly(searches: Sequence[_Search], paths: Sequence[ObservedDifference]) -> SearchResult:
     """The suspects with the fewest faults that explain the first round of all paths, and how many rounds they explain;
     or those that explain only the local steps."""
-    begun = [
-        candidate(search.reference, search.reading, faults)
-        for search in searches
-        for faults in next(search.first_rounds(MOST), [])
-    ]
-    begun = [one for one in begun if len(one.faults) == min(len(other.faults) for other in begun)]
+    begun: list[Candidate] = []
+    for size in range(MOST + 1):
+        begun = begun or [
+            candidate(one.reference, one.reading, faults) for one in searches for faults in one.first_rounds(size)
+        ]
     found = [(leading(one.player, paths), one) for one in begun]
     if most := max((far for far, _ in found), default=0):
         return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
@@ -230,9 +235,9 @@ class _Level:
 class _Search:
     """The search for sets of faults on paths, given a reading.
 
-    A fault acts first on local steps (the points at which clients take gradients), on the server's vector after the
-    first round, or on later rounds. The smallest sets of these three kinds are found one after the other. So a set of
-    three costs about as much as three sets of one.
+    A fault acts first on one of four things: the first local step (the points at which clients take gradients), later
+    local steps, the server's vector after the first round, or later rounds. The smallest sets of these four kinds are found one
+    after the other. So a set of three costs about as much as three sets of one.
     """
 
     def __init__(
@@ -248,15 +253,18 @@ class _Search:
         self.seen = all(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
         self._faults = faults
-        self._local: dict[int, list[tuple[Fault, ...]]] = {}
+        self._more = False
+        self._known: dict[tuple[str, int, bool], list[tuple[Fault, ...]]] = {}
+        self._fewest: dict[tuple[str, int], int] = {}
+        """How many faults extend a set at least, by what they explain and the set."""
 
     def _player(self, faults: Sequence[Fault]) -> Player:
         return candidate(self.reference, self.reading, faults).player
 
     @cached_property
-    def _kinds(self) -> tuple[list[Fault], list[Fault], list[Fault]]:
-        """The faults that act first on local steps, on the first round, and later."""
-        kinds: tuple[list[Fault], list[Fault], list[Fault]] = ([], [], [])
+    def _kinds(self) -> list[list[Fault]]:
+        """The faults that act first on the first local step, on later ones, on the first round, and later."""
+        kinds: list[list[Fault]] = [[] for _ in (FIRST_STEP, LOCAL_STEPS, ROUND, LATER)]
         plain = self._player(())
         own = [first.both(plain) for first in self.firsts]
         whole = [one.probe.outcome(plain, one.choices) for one in self.paths]
@@ -275,63 +283,76 @@ class _Search:
         kind = None
         for first, one, (w, points), path in zip(self.firsts, self.paths, own, whole):
             moved, asked = first.both(player)
+            if self.seen and not same_points(first.path.world.start, *begun(first.path.world.start, asked, points)):
+                return FIRST_STEP
             if self.seen and not same_points(first.path.world.start, asked, points):
-                return 0
-            if not agree(first.path.first, moved[None], w[None]):
-                kind = 1
+                kind = LOCAL_STEPS
+            elif kind != LOCAL_STEPS and not agree(first.path.first, moved[None], w[None]):
+                kind = ROUND
             elif kind is None and not agree(one.probe, one.probe.outcome(player, one.choices), path):
-                kind = 2
-            if kind == 1 and not self.seen:
+                kind = LATER
+            if kind == ROUND and not self.seen:
                 break
         return kind
+
+    def _extended(
+        self,
+        of: str,
+        size: int,
+        before: Callable[[int], list[tuple[Fault, ...]]],
+        kind: int,
+        level: Callable[[tuple[Fault, ...]], _Level],
+    ) -> list[tuple[Fault, ...]]:
+        """The sets of this size that consist of one that explains less and of the fewest faults of this kind; or one
+        more than the fewest, where that is wanted, since momentum alone may explain two local steps, where a third one
+        shows another cause, too. Those with the fewest faults that act early come first."""
+        key = (of, size, self._more)
+        if key not in self._known:
+            found = self._known[key] = list[tuple[Fault, ...]]()
+            for early in range(size + 1):
+                for faults in before(early):
+                    fewest = self._fewest.get((of, id(faults)), size - early)
+                    if size - early == fewest or (self._more and 0 < fewest == size - early - 1):
+                        few = self._matching(faults, self._kinds[kind], size - early, level(faults))
+                        found += [(*faults, *one) for one in few]
+                        if few:
+                            self._fewest.setdefault((of, id(faults)), size - early)
+        return self._known[key]
+
+    def first_steps(self, size: int) -> list[tuple[Fault, ...]]:
+        """The sets of this size that explain the first local step of all first rounds."""
+        if not self.seen:
+            return [()] if size == 0 else []
+        return self._extended("first step", size, nothing, FIRST_STEP, lambda _: self._local_steps(begun))
 
     def local(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the local steps of all first rounds."""
         if not self.seen:
             return [()] if size == 0 else []
-        if size not in self._local:
-            self._local[size] = self._matching((), self._kinds[0], size, self._local_steps)
-        return self._local[size]
+        every = self._local_steps(lambda start, own, seen: (own, seen))
+        return self._extended("local steps", size, self.first_steps, LOCAL_STEPS, lambda _: every)
 
-    def first_rounds(self, most: int) -> Iterator[list[tuple[Fault, ...]]]:
-        """The sets that explain the first round of all paths, those with the fewest local faults first. Of these, the
-        sets with the fewest others."""
-        for size in range(most + 1):
-            for more in range(most - size + 1):
-                found = [
-                    (*local, *few)
-                    for local in self.local(size)
-                    for few in self._matching(local, self._kinds[1], more, self._first_round(local))
-                ]
-                if found:
-                    yield found
-                    break
+    def first_rounds(self, size: int) -> list[tuple[Fault, ...]]:
+        """The sets of this size that explain the first round of all paths."""
+        return self._extended("first round", size, self.local, ROUND, self._first_round)
 
-    def whole(self, most: int) -> list[Candidate]:
-        """The sets that explain all rounds of all paths, in the same order."""
-        for begun in self.first_rounds(most):
-            for more in range(most - len(begun[0]) + 1):
-                found = [
-                    candidate(self.reference, self.reading, (*faults, *few))
-                    for faults in begun
-                    for few in self._matching(faults, self._kinds[2], more, self._all_rounds)
-                ]
-                if found:
-                    return found
-        return []
+    def whole(self, size: int, more: bool) -> list[Candidate]:
+        """The sets of this size that explain all rounds of all paths. more: whether they may have one fault more than
+        the fewest that explain the local steps, or first rounds."""
+        self._more = more
+        sets = self._extended("all rounds", size, self.first_rounds, LATER, lambda _: self._all_rounds)
+        return [candidate(self.reference, self.reading, faults) for faults in sets]
 
-    @property
-    def _local_steps(self) -> _Level:
+    def _local_steps(self, part: Callable[[Array, Points, Points], tuple[Points, Points]]) -> _Level:
         def off(player: Player, k: int) -> Array | None:
-            first = self.firsts[k]
-            own = first.both(player)[1]
-            if own.keys() != first.points.keys() or any(len(own[i]) != len(first.points[i]) for i in own):
+            own, seen = part(self.firsts[k].path.world.start, self.firsts[k].both(player)[1], self.firsts[k].points)
+            if own.keys() != seen.keys() or any(len(own[i]) != len(seen[i]) for i in own):
                 return None
-            return np.concatenate([(own[i] - first.points[i]).ravel() for i in own])
+            return np.concatenate([(own[i] - seen[i]).ravel() for i in own]) if own else None
 
         def agrees(player: Player, k: int) -> bool:
-            first = self.firsts[k]
-            return same_points(first.path.world.start, first.points, first.both(player)[1])
+            own, seen = part(self.firsts[k].path.world.start, self.firsts[k].both(player)[1], self.firsts[k].points)
+            return same_points(self.firsts[k].path.world.start, seen, own)
 
         return _Level(agrees, off)
 
@@ -376,18 +397,19 @@ class _Search:
                 break
         return found
 
-    def _sets(self, faults: Sequence[Fault], size: int) -> Iterable[tuple[Fault, ...]]:
-        """The sets of this size, until the time is up."""
-        return itertools.takewhile(
-            lambda _: size == 0 or time.process_time() < self.until, itertools.combinations(faults, size)
-        )
+    def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
+        """The sets of this size, until the time is up; all single faults, so that these do not depend on the machine."""
+        for k, few in enumerate(itertools.combinations(faults, size)):
+            if size > 1 and k % CLOCK == 0 and time.process_time() >= self.until:
+                return
+            yield few
 
     def _agrees(self, faults: tuple[Fault, ...], level: _Level) -> bool:
         if not compatible(faults):
             return False
         player = self._player(faults)
         try:
-            return all(level.agrees(player, k) for k in range(len(self.firsts)))
+            return all(level.agrees(player, k) for k in reversed(range(len(self.firsts))))
         except FAILURES:
             return False
 
@@ -416,11 +438,18 @@ class _Search:
         return found if self._agrees((*given, *found), level) else None
 
 
+def nothing(size: int) -> list[tuple[Fault, ...]]:
+    """The sets of this size that explain nothing: the empty one."""
+    return [()] if size == 0 else []
+
+
 def nearest(off: Callable[[Array], Array], usual: Sequence[Sequence[float]]) -> Array | None:
     """The numbers at which a difference vanishes, by the Gauss-Newton method from the best usual ones; None where it
     does not come near zero, or where a number is not positive.
 
     >>> nearest(lambda x: x**3 - 0.125, [(1.0,), (2.0,)])
+    array([0.5])
+    >>> nearest(lambda x: x**3 - 0.125 + 1e-17, [(0.5,), (2.0,)])
     array([0.5])
     """
     try:
@@ -429,6 +458,8 @@ def nearest(off: Callable[[Array], Array], usual: Sequence[Sequence[float]]) -> 
             best = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
             numbers, now = np.array(best), tried[best]
             started = float(np.linalg.norm(now))
+            if started <= _EXACT * max(float(np.linalg.norm(one)) for one in tried.values()):
+                return numbers if bool((numbers > 0.0).all()) else None
             for step in range(_STEPS):
                 h = 1e-6 * np.maximum(np.abs(numbers), 1e-3)
                 slopes = np.stack([(off(numbers + e) - now) / e.max() for e in np.diag(h)], axis=1)

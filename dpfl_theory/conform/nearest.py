@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import MOST, ObservedDifference, explains, find
+from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, explains, find
 from dpfl_theory.conform.probes import Plan, probe_without_noise
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.settings import settings
@@ -81,16 +81,28 @@ def nearest(
     if not tried or not most or any(near.deviations == () and near.same_noise for near in found):
         return found
     same_noise = any(near.same_noise for near in found)
-    for k, (near, meant, seen) in enumerate(tried):
+    for k, (near, case, seen) in enumerate(tried):
         if (
             near.deviations is None
             and near.same_noise == same_noise
             and most > 0
-            and (silent := find(meant, seen, SECONDS, most).silent)
+            and (silent := find(case.reference, seen, SECONDS, most).silent)
         ):
-            found[k] = replace(near, deviations=tuple(fault.name for fault in silent[0].faults))
-            most = len(silent[0].faults) - 1  # others are nearer only with fewer
+            names = [fault.name for fault in silent[0].faults]
+            if case.reference.unit and near.same_noise and not _same_spread(case, silent):
+                names.append(ANOTHER)
+            found[k] = replace(near, deviations=tuple(names))
+            most = len(names) - 1  # others are nearer only with fewer
     return sorted(found, key=lambda one: one.rank)
+
+
+def _same_spread(case: Case, suspects: Sequence[Candidate]) -> bool:
+    """Whether one of the suspects explains the function's noise."""
+    try:
+        noise = [case.see(spread) for spread in case.plan.spreads]
+    except UserFunctionError:
+        return False
+    return any(explains(one.player, noise) for one in suspects)
 
 
 def _tried(
@@ -99,7 +111,7 @@ def _tried(
     parameters: Mapping[str, float],
     declared: Sequence[Fault],
     keywords: Mapping[str, Any],
-) -> tuple[Near, Reference, list[ObservedDifference]] | None:
+) -> tuple[Near, Case, list[ObservedDifference]] | None:
     """An algorithm without deviations, with what the function does in its place; None where it does not take the
     hyper-parameters."""
     try:
@@ -122,4 +134,5 @@ def _tried(
     except UserFunctionError:
         return None
     missing = len(assumed(meant, values[0], asked, parameters))
-    return Near(reference.name, deviations, missing, noisy == bool(meant.unit)), meant, seen
+    near = Near(reference.name, deviations, missing, noisy == bool(meant.unit))
+    return near, case, seen if deviations == () else case.with_more_steps(seen)

@@ -91,7 +91,9 @@ class Reference:
 
     @cached_property
     def _kind(self) -> type[Algorithm]:
-        return reduce(lambda kind, parts: kind.with_parts(parts), self.parts, self.algorithm)
+        plain = {name: part for parts in self.parts if not extends(parts) for name, part in parts.items()}
+        more = (parts for parts in self.parts if extends(parts))
+        return reduce(lambda kind, parts: kind.with_parts(parts), more, self.algorithm.with_parts(plain))
 
     def run(self, v: Values) -> Any:
         """The algorithm with these values."""

@@ -19,7 +19,7 @@ from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.world import Call, Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["FirstRound", "Points", "observed_choices", "same_points"]
+__all__ = ["FirstRound", "Points", "begun", "observed_choices", "same_points"]
 
 Points = Mapping[int, Array]
 """The points (m, d) at which each client takes gradients, in order; a point that follows itself counts once."""
@@ -29,6 +29,8 @@ def points_of(log: Sequence[Call]) -> Points:
     """The points of a round's calls."""
     found: dict[int, list[Array]] = {}
     for call in log:
+        if call.batch == ():  # nothing was asked
+            continue
         own = found.setdefault(call.client, [])
         if not own or not np.array_equal(own[-1], call.w):
             own.append(call.w)
@@ -45,6 +47,17 @@ def same_points(start: Array, seen: Points, expected: Points) -> bool:
         if not off <= PATH * scale + DOUBLE * float(np.max(np.abs(own), initial=0.0)):
             return False
     return True
+
+
+def begun(start: Array, one: Points, other: Points) -> tuple[Points, Points]:
+    """The points before and after the first local step of clients that start at w (d,) in both rounds, as far as both
+    have these. Where a client starts depends on the steps of others, if it does not start at w."""
+    both = {
+        i: 2 if min(len(one[i]), len(other[i])) > 1 else 1
+        for i in one.keys() & other.keys()
+        if np.array_equal(one[i][0], start) and np.array_equal(other[i][0], start)
+    }
+    return {i: one[i][:many] for i, many in both.items()}, {i: other[i][:many] for i, many in both.items()}
 
 
 def observed_choices(player: Player, path: Path) -> list[dict[str, Any]]:

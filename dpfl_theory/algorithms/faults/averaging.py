@@ -220,6 +220,18 @@ def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
     return y
 
 
+def added_up() -> Callable[[Any], Any]:
+    """An optimizer that steps along the sum of all directions so far."""
+    total: Any = 0.0
+
+    def step(g: Any) -> Any:
+        nonlocal total
+        total = total + g
+        return total
+
+    return step
+
+
 LOCAL = (
     *STEPS,
     *added(),
@@ -238,6 +250,17 @@ LOCAL = (
         "local gradients at the server's parameters",
         "all local gradients are taken at the round's start, not at the client's current point",
         direction=lambda a, o, i, y, w: a.gradient(o, i, w),
+    ),
+    local_fault(
+        "gradients add up over the local steps",
+        "a local step moves along the sum of all gradients since the round's start, as where they are not set to zero "
+        "(optimizer.zero_grad) before each step: this is momentum with b = 1",
+        optimizer=lambda a, o, i: added_up(),
+    ),
+    local_fault(
+        "the local steps go uphill",
+        "a local step adds the gradient: subtract it",
+        direction=Extends(lambda inner, a, o, i, y, w: -inner(o, i, y, w)),
     ),
 )
 """Mistakes in the local steps."""
@@ -302,6 +325,19 @@ CLIPPING = (
         "then at most C long, but is also cut where the whole vector is short enough; scale the whole vector by min(1, "
         "C/||u||)",
         bound=by_coordinate(lambda a, u: a.threshold / len(u) ** 0.5),
+    ),
+    clip_fault(
+        "each layer is clipped to the whole threshold",
+        "each layer is clipped to C, so that a message with m layers can be sqrt(m) C long: scale the whole vector by "
+        "min(1, C/||u||), or clip each layer to C/sqrt(m)",
+        private=True,
+        bound=lambda a, o, u, *more: o.by_layer(u, lambda part: o.clip(part, a.threshold)),
+    ),
+    clip_fault(
+        "clipping to 1",
+        "messages are scaled by min(1, 1/||u||), whatever the threshold C is: the factor should be min(1, C/||u||)",
+        private=True,
+        bound=lambda a, o, u, *more: o.clip(u, 1.0),
     ),
     clip_fault(
         "clip of the mean",

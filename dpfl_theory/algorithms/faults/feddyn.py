@@ -101,6 +101,11 @@ SERVER = (
         next_state=lambda a, o, h, moved, members: h - a.strength * moved,
     ),
     step_fault(
+        "h moves without alpha",
+        "h moves by the sum over the cohort over n, without alpha: multiply it by alpha, since h is divided by it",
+        next_state=lambda a, o, h, moved, members: h - moved / o.n,
+    ),
+    step_fault(
         "h has the wrong sign",
         "h gets alpha (1/n) sum (y_k - w), or w gets h/alpha: both are subtracted",
         corrected=lambda a, o, h, duals, members: h / a.strength,

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import step_fault
 from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault
 
 __all__ = ["faults_of"]
 
@@ -64,6 +64,21 @@ ADAPTIVE = (
         "a correction",
         scaled=corrected,
         start=of_zero,
+    ),
+    step_fault(
+        "bias correction of the momentum alone",
+        "m is divided by 1 - beta_1^t, and v is not corrected: FedOpt has no such corrections",
+        scaled=lambda a, o, delta, m, v: m / (1 - a.first_decay ** (o.number + 1)) / (o.root(v) + a.adaptivity),
+    ),
+    step_fault(
+        "the server's optimizer starts again in each round",
+        "m and v start at their first values in every round, as where the optimizer is made in each round: keep them",
+        server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, None, updates)),
+    ),
+    step_fault(
+        "no tau",
+        "the step is m/sqrt(v): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v),
     ),
     step_fault(
         "tau within the root",

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import average_fault, local_fault
+from dpfl_theory.algorithms.faults import average_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS
 from dpfl_theory.algorithms.faults.carried import CARRIED
 from dpfl_theory.core.algorithm import Extends, Fault
+from dpfl_theory.lazy import numpy as np
 
 __all__ = ["COHORT", "EQUAL", "FAULTS", "TRAINING", "UNWEIGHTED", "WEIGHTED", "without"]
 
@@ -129,10 +130,41 @@ LAST = average_fault(
 )
 COHORT = (
     LAST,
+    *(
+        average_fault(
+            "a layer is not averaged",
+            f"the server's {which} layer stays as it is, whatever the clients send: average all layers",
+            after=Extends(lambda inner, a, o, mean, k=k: without_layer(o, inner(o, mean), k)),
+        )
+        for which, k in (("first", 0), ("last", -1))
+    ),
+    average_fault(
+        "the median in place of the mean",
+        "each coordinate is the median of the clients' messages, which is another algorithm: average them",
+        step=lambda a, o, members, updates: np.median(np.stack(list(a.messages(o, updates))), axis=0),
+    ),
+    average_fault(
+        "ends are added to w",
+        "the average of the clients' ends is added to w, which counts w twice: put it in the place of w, or average "
+        "the differences y - w",
+        update=model,
+    ),
+    step_fault(
+        "the average is divided by the local step size",
+        "the average of y - w is divided by the local step size, as for a gradient: the server's step is for y - w",
+        move=Extends(lambda inner, a, o, w, step: inner(o, w, step / a.local_step)),
+    ),
     *(one for one in AVERAGING if one.role in ("cohort", "step") and one.parts.keys() <= {"members", "move"}),
     *(one for one in CARRIED if "divisor" not in one.parts),
 )
 """Mistakes in the cohort and the server's step, and those that carry over, whatever the weights are."""
+
+
+def without_layer(o: Any, u: Any, k: int) -> Any:
+    """u with 0 in layer number k."""
+    found = 1.0 * u
+    found[..., o.layers[k]] = 0.0
+    return found
 
 
 def epochs(more: int) -> Any:

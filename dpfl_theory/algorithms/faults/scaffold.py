@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault
 
 __all__ = ["FAULTS"]
 
@@ -19,6 +19,18 @@ DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 
 def taking(mean: Callable[[Any, Any, Any], Any]) -> Part:
     """c_i - c plus another mean of gradients."""
     return lambda a, o, t: t.own - t.c + mean(a, o, t)
+
+
+REPLACED = control_fault(
+    "the server's control variate is replaced",
+    "c is 1/n of the last round's differences alone: add these to c",
+    controls=Extends(lambda inner, a, o, w, c, own, trained: last_alone(c, *inner(o, w, c, own, trained))),
+)
+
+
+def last_alone(before: Any, after: Any, own: Any) -> tuple[Any, Any]:
+    """The change of c in place of c, and the clients' control variates."""
+    return after - before, own
 
 
 def in_the_loop() -> Iterator[Fault]:
@@ -176,6 +188,7 @@ NEW = (
     ),
 )
 FAULTS = (
+    REPLACED,
     control_fault(
         "control variate sent whole",
         "a client sends its new control variate c_i^+ and the server adds it to c: send the difference c_i^+ - c_i",

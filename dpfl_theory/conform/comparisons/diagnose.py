@@ -47,7 +47,7 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
-    found = find(case.reference, seen, PAIRS_SECONDS)
+    found = find(case.reference, case.with_more_steps(seen), PAIRS_SECONDS)
     if found.whole:
         left = with_other_numbers(case, found.whole)
         return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
