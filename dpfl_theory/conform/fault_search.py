@@ -236,8 +236,8 @@ class _Search:
     """The search for sets of faults on paths, given a reading.
 
     A fault acts first on one of four things: the first local step (the points at which clients take gradients), later
-    local steps, the server's vector after the first round, or later rounds. The smallest sets of these four kinds are found one
-    after the other. So a set of three costs about as much as three sets of one.
+    local steps, the server's vector after the first round, or later rounds. The smallest sets of these four kinds
+    are found one after the other. So a set of three costs about as much as three sets of one.
     """
 
     def __init__(
@@ -398,7 +398,7 @@ class _Search:
         return found
 
     def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
-        """The sets of this size, until the time is up; all single faults, so that these do not depend on the machine."""
+        """The sets of this size, until the time is up. Single faults do not depend on the time."""
         for k, few in enumerate(itertools.combinations(faults, size)):
             if size > 1 and k % CLOCK == 0 and time.process_time() >= self.until:
                 return
