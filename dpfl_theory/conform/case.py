@@ -112,10 +112,14 @@ class Case:
         return ""
 
     def otherwise_random(self) -> str:
-        """The reason why the noise was not silenced after all, if so: w depends on the seed where only noise is
-        random."""
+        """The reason why the noise was not silenced after all, if so: w depends on the seed where only noise is random,
+        and not the records of a batch."""
         for path in self.plan.paths:
             v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
+            drawn = observed_choices(self.subject, replace(path.first, v=v))[0]["batches"]
+            sizes = [len(own.y) for own in path.world.records]
+            if any(len(set(batch)) < sizes[i] for i, batches in drawn.items() for batch in batches):
+                continue
             found, seed = list[Array](), path.world.seed
             for other in range(seed, seed + SEEDS):
                 on = replace(path.world, seed=other)

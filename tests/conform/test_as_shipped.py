@@ -133,3 +133,23 @@ def test_the_right_term_conforms_with_what_is_declared() -> None:
     right = fedprox(lambda y, w, mu: mu * (y - w), 0.9, 0.001)
     found = conform(right, "fedprox", runs=0, variations={"momentum": 0.9, "weight_decay": 0.001})
     assert found.verdict == "conforms"
+
+
+def test_batches_are_not_called_hidden_randomness() -> None:
+    """The records that a round draws are seen, so that w may depend on the seed by them."""
+
+    def signs(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y = w.copy()
+            for _ in range(epochs):
+                for j in rng.permutation(len(clients[i]))[:2]:
+                    y = y - 0.1 * lr * np.sign(clients[i].gradient(y, [j]))
+            ends.append(y - w)
+        return w + server_lr * np.mean(ends, axis=0), state
+
+    found = conform(signs, "fedavg-two-sided", runs=0)
+    assert [one.name for one in found.faults] == ["another round"]
+    assert "randomness" not in str(found)
