@@ -181,7 +181,7 @@ def _of_all_records(factor: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 BY_RECORDS = next(one for one in AVERAGING if one.parts.get("weight") is by_records)
-OF_ALL = "weights by shares of all clients' records"
+OF_ALL = "weights over all clients in place of the cohort"
 ALL_RECORDS = average_fault(
     OF_ALL,
     "messages are weighted by their clients' shares of the records of all clients, so that the weights of a cohort do "

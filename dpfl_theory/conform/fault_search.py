@@ -156,7 +156,7 @@ def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: floa
         for more, size in itertools.product((False, True), range(most + 1)):
             if found := [suspect for search in searches for suspect in search.whole(size, more)]:
                 named = [one for one in found if not any(fault.general for fault in one.faults)]
-                return _with_noise(reference, named or found, spreads)
+                return _with_noise(reference, named or found, spreads, searches[0].silent)
     return _partly(searches, paths)
 
 
@@ -167,10 +167,15 @@ def _own_steps(paths: Sequence[ObservedDifference]) -> bool:
 
 
 def _with_noise(
-    reference: Reference, silent: Sequence[Candidate], spreads: Sequence[ObservedDifference]
+    reference: Reference,
+    silent: Sequence[Candidate],
+    spreads: Sequence[ObservedDifference],
+    unseen: Sequence[Fault],
 ) -> SearchResult:
-    """The suspects that also explain the noise, alone or with a fault that concerns it."""
+    """The suspects that also explain the noise, alone or with a fault that concerns it. unseen: faults that paths without
+    noise do not show."""
     of_noise = [x for fault in reference.faults() for x in fault.variants() if fault.role == "noise"]
+    of_noise += [fault for fault in unseen if fault.role != "noise"]
     of_noise += [AGAIN] if reference.unit else []
     for suspects in (
         silent,
@@ -253,6 +258,8 @@ class _Search:
         self.seen = all(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
         self._faults = faults
+        self.silent: list[Fault] = []
+        """The faults that these paths do not show."""
         self._more = False
         self._known: dict[tuple[str, int, bool], list[tuple[Fault, ...]]] = {}
         self._fewest: dict[tuple[str, int], int] = {}
@@ -265,6 +272,7 @@ class _Search:
     def _kinds(self) -> list[list[Fault]]:
         """The faults that act first on the first local step, on later ones, on the first round, and later."""
         kinds: list[list[Fault]] = [[] for _ in (FIRST_STEP, LOCAL_STEPS, ROUND, LATER)]
+        self.silent = []
         plain = self._player(())
         own = [first.both(plain) for first in self.firsts]
         whole = [one.probe.outcome(plain, one.choices) for one in self.paths]
@@ -275,8 +283,7 @@ class _Search:
                 kind = self._kind(self._player((fault.variants()[0],)), own, whole)
             except FAILURES:
                 continue
-            if kind is not None:
-                kinds[kind].append(fault)
+            (self.silent if kind is None else kinds[kind]).append(fault)
         return kinds
 
     def _kind(self, player: Player, own: Sequence[Any], whole: Sequence[Array]) -> int | None:

@@ -205,6 +205,8 @@ def _others(
 def _sampled_first(case: Case, seen: Sequence[ObservedDifference]) -> bool:
     """Whether w has other randomness than recorded noise, and samples of it agree with the algorithm: no search for
     faults is needed then."""
+    if any("p" in v for v in case.plan.values):  # coins are compared one by one
+        return False
     if any(explains(player_of(case.reference, reading), seen) for reading in case.reference.readings):
         return False
     why = case.otherwise_random()

@@ -74,7 +74,7 @@ def scaffold(weights: str = "equal", over: str = "n", initial: str = "zero", **e
 
 
 MOMENTUM, DECAY = "momentum in the local steps", "weight decay in the local steps"
-RECORDS, ALL = "weights by numbers of records", "weights by shares of all clients' records"
+RECORDS, ALL = "weights by numbers of records", "weights over all clients in place of the cohort"
 PROXIMAL, WITHIN = "a proximal term in the local steps", "a step size that decays within a round"
 PER_ROUND, NO_STEP = "a step size that decays with the rounds", "no global step size"
 OVER = "server's control variate over the cohort"

@@ -24,7 +24,10 @@ def test_correct_rounds_conform(name: str) -> None:
     if found.privacy.get("epsilon") is not None:
         claimed = found.privacy["epsilon_claimed"]
         assert found.privacy["epsilon"] <= claimed * (1.0 + 1e-3)
-        if CORRECT[name] != "dp-scaffold":  # there the claim is of one client's messages, and averages tell less
+        if CORRECT[name] not in (
+            "dp-scaffold",
+            "dp-fedavg-local",
+        ):  # there the claim is of one client's messages, and averages tell less
             assert found.privacy["epsilon"] >= claimed * (1.0 - 1e-3)
 
 

@@ -313,7 +313,7 @@ CLIPPING = (
     ),
     clip_fault(
         "per-coordinate clipping",
-        "each coordinate (or each layer) is clipped to C separately, so that a message with d of them can be sqrt(d) C "
+        "each coordinate is clipped to C separately, so that a message with d of them can be sqrt(d) C "
         "long: scale the whole vector by min(1, C/||u||)",
         seen="Truxify, issue 3844",
         private=True,
@@ -321,10 +321,15 @@ CLIPPING = (
     ),
     clip_fault(
         "per-layer clipping",
-        "each layer (here each coordinate) is clipped separately, to C over the root of their number: a message is "
-        "then at most C long, but is also cut where the whole vector is short enough; scale the whole vector by min(1, "
-        "C/||u||)",
+        "each coordinate is clipped separately, to C over the root of their number: a message is then at most C long, "
+        "but is also cut where the whole vector is short enough; scale the whole vector by min(1, C/||u||)",
         bound=by_coordinate(lambda a, u: a.threshold / len(u) ** 0.5),
+    ),
+    clip_fault(
+        "per-layer clipping",
+        "each layer is clipped separately, to C over the root of their number: a message is then at most C long, but "
+        "is also cut where the whole vector is short enough; scale the whole vector by min(1, C/||u||)",
+        bound=lambda a, o, u, *more: o.by_layer(u, lambda part: o.clip(part, a.threshold / len(o.layers) ** 0.5)),
     ),
     clip_fault(
         "each layer is clipped to the whole threshold",

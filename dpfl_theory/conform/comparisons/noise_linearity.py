@@ -209,4 +209,4 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
 
 def _noisy(player: Player, paths: Sequence[Path], step: float) -> bool:
     """Whether any number of the noise moves w."""
-    return any(np.any(x != 0.0) for path in paths for x in _responses(player, path, step))
+    return any(np.any(x[0] != 0.0) for path in paths for x in responses(player, path.first, step))

@@ -22,7 +22,7 @@ THEOREM1 = Statement(
     sides=li.sides,
     prescription=li.prescription,
     checks=battery(EXACT("exact"), WORST("worst"), RUNS("runs")),
-    smoke=("units", "one client, no noise", "T = 1", "one noisy client, E = 1"),
+    smoke=("units", "T = 1, attained", "one client, E = 2, T = 3", "one noisy client, E = 1"),
     unnoticed={"heterogeneity": "for kappa <= 31/4 the bound holds without it, and no run for larger ones needs it"},
 )
 
