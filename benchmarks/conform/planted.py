@@ -178,7 +178,8 @@ PLANTED = (
     Plant(
         CLIENTS_ADD_NOISE,
         "return update * min(1.0, C / norm) if norm > 0 else update",
-        "parts = np.split(update, [2])\n    return np.concatenate([p / max(1.0, np.linalg.norm(p) / C) for p in parts])",
+        "parts = np.split(update, [2])\n"
+        "    return np.concatenate([p / max(1.0, np.linalg.norm(p) / C) for p in parts])",
         "each layer is clipped to the whole threshold",
     ),
     Plant(

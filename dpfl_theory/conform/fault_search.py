@@ -172,8 +172,8 @@ def _with_noise(
     spreads: Sequence[ObservedDifference],
     unseen: Sequence[Fault],
 ) -> SearchResult:
-    """The suspects that also explain the noise, alone or with a fault that concerns it. unseen: faults that paths without
-    noise do not show."""
+    """The suspects that also explain the noise, alone or with a fault that concerns it. unseen: faults that paths
+    without noise do not show."""
     of_noise = [x for fault in reference.faults() for x in fault.variants() if fault.role == "noise"]
     of_noise += [fault for fault in unseen if fault.role != "noise"]
     of_noise += [AGAIN] if reference.unit else []
