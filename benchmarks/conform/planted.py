@@ -580,7 +580,9 @@ PLANTED = (
         "l2_norm_clip / cohort_size",
         "noise by the number of clients in place of their weight",
     ),
-    Plant(MCMAHAN, "l2_norm_clip / np.sqrt(len(layers))", "l2_norm_clip", "every layer is clipped to S"),
+    Plant(
+        MCMAHAN, "l2_norm_clip / np.sqrt(len(layers))", "l2_norm_clip", "each layer is clipped to the whole threshold"
+    ),
     Plant(
         MCMAHAN,
         "/ np.sqrt(len(layers))",

@@ -83,13 +83,6 @@ OWN = (
         noise=noise_of(lambda a, o, members: 1.0 / o.expected),
     ),
     clip_fault(
-        "every layer is clipped to S",
-        "each of m layers is clipped to the threshold of all together, so that a message has a norm of up to S "
-        "sqrt(m): clip each layer to S/sqrt(m)",
-        private=True,
-        bound=by_layers(lambda a, m: a.threshold),
-    ),
-    clip_fault(
         "every layer is clipped to S over their number",
         "each of m layers is clipped to S/m: S/sqrt(m) is enough for a message of norm S",
         bound=by_layers(lambda a, m: a.threshold / m),
