@@ -19,11 +19,6 @@ def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
     return m / (1 - a.first_decay**t) / (o.root(v / second) + a.adaptivity)
 
 
-def of_adaptivity(a: Any, o: Any) -> Any:
-    """v starts at tau^2."""
-    return a.adaptivity * a.adaptivity
-
-
 def of_zero(a: Any, o: Any) -> Any:
     """v starts at 0."""
     return 0.0
@@ -50,7 +45,7 @@ ADAPTIVE = (
             start=start,
         )
         for first in (1, 2)
-        for start in (of_adaptivity, of_zero)
+        for start in (Extends(lambda inner, a, o: inner(o)), of_zero)
     ),
     step_fault(
         "bias correction",
