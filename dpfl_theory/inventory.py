@@ -10,7 +10,7 @@ import ast
 import inspect
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from dpfl_theory.errors import unknown_name
@@ -75,29 +75,6 @@ class Kind:
         return known[name]
 
 
-# Constructors: of problems, and of algorithms that statements and Python programs build.
-
-
-def _constructed(name: str, constructor: Callable[..., Any], facts: Mapping[str, str]) -> Item:
-    """A constructor: its documentation, and the arguments whose meanings it declares."""
-    from dpfl_theory.core.parameter import summary
-
-    return Item(name, summary(constructor), tuple(_arguments(constructor)), facts, inspect.getdoc(constructor) or "")
-
-
-def _arguments(constructor: Callable[..., Any]) -> Iterator[Parameter]:
-    from dpfl_theory.core.parameter import meanings
-
-    made: dict[str, Any] = {}
-    if is_dataclass(constructor):
-        made = {f.name: f.default_factory for f in fields(constructor) if f.default_factory is not MISSING}
-    signature = inspect.signature(constructor).parameters
-    for name, meaning in meanings(constructor).items():
-        given = signature[name].default
-        default = None if given is inspect.Parameter.empty else repr(given)
-        yield Parameter(name, f"{made[name].__name__}()" if name in made else default, meaning.unit, meaning.words)
-
-
 def _key(name: str, of: Any) -> Parameter:
     """A key of a configuration's table, with its declared meaning."""
     from dpfl_theory.core.parameter import Meaning
@@ -108,22 +85,25 @@ def _key(name: str, of: Any) -> Parameter:
 
 
 def _problems() -> Iterator[Item]:
+    from dpfl_theory.core.parameter import meanings, summary
     from dpfl_theory.problems import families
 
     for name, make in sorted(families().items()):
-        yield _constructed(name, make, {})
+        signature = inspect.signature(make).parameters
+        arguments = (
+            Parameter(argument, repr(signature[argument].default), meaning.unit, meaning.words)
+            for argument, meaning in meanings(make).items()
+        )
+        yield Item(name, summary(make), tuple(arguments), text=inspect.getdoc(make) or "")
 
 
 def _algorithms() -> Iterator[Item]:
-    from dpfl_theory import simulation
-    from dpfl_theory.core.parameter import meanings
-    from dpfl_theory.simulation.base import Algorithm
     from dpfl_theory.sweep.algorithms import algorithms as tables
 
     for name, table in tables().items():
         kind = table.kind
         facts = {
-            "printed in": table.source,
+            "source": table.source,
             "protects": f"one {kind.protects}" if kind.protects else "nothing",
             "sampling": ", ".join(kind.samplings) or "none",
             "use": f"algorithm.name={name} in a configuration",
@@ -133,11 +113,6 @@ def _algorithms() -> Iterator[Item]:
         own["sampling"] = Parameter("sampling", kind.sampling(), "", "sampling scheme of the clients")
         keys = (own.get(key) or _key(key, of) for key, of in table.model_fields.items() if key != "name")
         yield Item(name, kind.title or name, tuple(keys), facts, inspect.getdoc(kind) or "")
-    for name, one in sorted(vars(simulation).items()):
-        if inspect.isclass(one) and issubclass(one, Algorithm) and meanings(one):
-            yield _constructed(
-                name, one, {"use": f"dpfl_theory.simulation.{name}(...) in a statement's build, or in Python"}
-            )
 
 
 # Parts of statements.
@@ -241,9 +216,9 @@ _KINDS = (
     Kind(
         "algorithms",
         "algorithm",
-        "algorithms: names for configurations (lower case), then classes for statements and Python",
+        "algorithms",
         _algorithms,
-        brief=("printed in",),
+        brief=("source",),
     ),
     Kind(
         "classes",

@@ -9,11 +9,10 @@ from dpfl_theory.conform.references import parameter_names, references
 from dpfl_theory.inventory import kinds
 from dpfl_theory.recommend.papers import settings
 from dpfl_theory.recommend.tuned import tuned
-from dpfl_theory.sweep.algorithms import algorithms
 
 __all__ = ["insert"]
 
-HEADS = ("name", "algorithm", "protects", "printed in", "best by runs", "printed rule", "conformance")
+HEADS = ("name", "algorithm", "protects", "source", "best by runs", "printed rule", "conformance")
 
 
 def insert() -> str:
@@ -22,7 +21,7 @@ def insert() -> str:
 
 
 def _parts() -> Iterator[str]:
-    items = [item for item in kinds()["algorithms"].items() if item.name in algorithms()]  # the others are classes
+    items = kinds()["algorithms"].items()
     yield table(
         HEADS,
         (
@@ -30,7 +29,7 @@ def _parts() -> Iterator[str]:
                 f"[`{item.name}`](#algorithm-{item.name})",
                 plain(item.what),
                 item.facts["protects"],
-                plain(item.facts["printed in"]),
+                plain(item.facts["source"]),
                 *("yes" if item.name in known else "–" for known in (tuned(), settings(), references())),
             ]
             for item in items

@@ -24,7 +24,7 @@ class FedAvgM(McMahanFedAvg):
 
     name = "fedavgm"
     title = "FedAvgM"
-    source = "Hsu et al. 2019, Section 4.2"
+    source = "Hsu et al. 2019 Section 4.2"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("heavy-ball momentum, as printed"),
         Reading("Nesterov's steps", {"ahead": lambda a, o, delta, v: delta + a.decay * v}),

@@ -45,7 +45,7 @@ class FedDyn(EqualFedAvg):
 
     name = "feddyn"
     title = "FedDyn"
-    source = "Acar et al. 2021, Algorithm 1"
+    source = "Acar et al. 2021 Algorithm 1"
     samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson")
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("h moves by the sum of the differences y_k - w"),

@@ -28,7 +28,7 @@ class FedNova(McMahanFedAvg):
 
     name = "fednova"
     title = "FedNova"
-    source = "Wang et al. 2020, Section 4"
+    source = "Wang et al. 2020 Section 4"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("tau_eff is the mean of the ||a_k||_1"),
         Reading("tau_eff is the mean of the tau_k", {"effective": lambda a, o, members: a.mean(o, members, a.steps)}),

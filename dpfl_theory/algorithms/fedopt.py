@@ -31,7 +31,7 @@ class FedAdam(EqualFedAvg):
 
     name = "fedadam"
     title = "FedAdam"
-    source = "Reddi et al. 2021, Algorithm 2"
+    source = "Reddi et al. 2021 Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("squares of the average, equal weights"),
         Reading("squares of the momentum, as the first version prints", OF_MOMENTUM),

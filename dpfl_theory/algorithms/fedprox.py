@@ -26,7 +26,7 @@ class FedProx(EqualFedAvg):
 
     name = "fedprox"
     title = "FedProx"
-    source = "Li et al. 2020, Algorithm 2"
+    source = "Li et al. 2020 Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("the mean of the cohort, as printed"),
         Reading("weights by numbers of records, as in the paper's experiments", BY_RECORDS),

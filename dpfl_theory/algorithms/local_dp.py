@@ -55,7 +55,7 @@ class LocalDP(Central):
 
     name = "dp-fedavg-local"
     title = "FedAvg with local differential privacy"
-    source = "the Gaussian mechanism on each message"
+    source = "Dwork and Roth 2014 Appendix A, on each message"
     sigma_of = "message"
     samplings = ("fixed", "poisson")
     readings: ClassVar[tuple[Reading, ...]] = (

@@ -29,7 +29,7 @@ class McMahanFedAvg(Averaging):
 
     name = "fedavg-mcmahan"
     title = "FedAvg with weights by records"
-    source = "McMahan et al. 2017, Algorithm 1"
+    source = "McMahan et al. 2017 Algorithm 1"
     samplings: ClassVar[tuple[str, ...]] = ("fixed", "poisson", "with-replacement")
 
     local_step = replace(FedAvg.local_step, aliases=("local_step", "lr", "learning_rate", "client_lr", "local_lr"))

@@ -211,6 +211,6 @@ def _list(format_: str) -> None:
         )
         for x in found
     ]
-    emit(table([("algorithm", "sampling", "parameters", "known faults", "printed in"), *rows], right=(3,)))
+    emit(table([("algorithm", "sampling", "parameters", "known faults", "source"), *rows], right=(3,)))
     named = [(x.name, ", ".join(x.also) or "-", x.meaning, ", ".join(x.algorithms)) for x in parameter_names()]
     emit("\n" + table([("parameter", "a function may also call it", "meaning", "in"), *named]))
