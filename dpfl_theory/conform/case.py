@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.fault_search import ObservedDifference, Search
 from dpfl_theory.conform.probes import (
     LONG_STEP,
     STEP,
@@ -37,8 +37,6 @@ MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40
 """Number of seeds that are tried until a coin comes up twice."""
-MORE_STEPS = 4
-"""The number of local steps on a path on which many are seen."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -66,9 +64,16 @@ class Case:
     ran: list[source_location.Line] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
     max_epsilon: float = math.inf
+    search: Search | None = None
+    _seen: dict[int, ObservedDifference] = field(default_factory=dict, repr=False)
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
-        """The function's result on a probe, and its random choices there."""
+        """The function's result on a probe, and its random choices there. It is called once for each probe."""
+        if id(probe) not in self._seen:
+            self._seen[id(probe)] = self._see(probe)
+        return self._seen[id(probe)]
+
+    def _see(self, probe: Path | Spread) -> ObservedDifference:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(self.subject, path)
         numbers = (
@@ -90,13 +95,11 @@ class Case:
     def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
         """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
         a momentum and a proximal term look the same."""
-        symbols = [p.symbol for name, p in self.reference.algorithm.parameters.items() if name == "local_steps"]
-        if not {*symbols} & {*self.subject.taken.values()}:
+        steps = self.reference.algorithm.parameters.get("local_steps")
+        if steps is None or steps.symbol not in self.subject.taken.values():
             return [*seen]
-        path = next(one for one in self.plan.paths if one.v is self.plan.values[-1])
-        more = replace(path, v={**path.v, symbols[0]: MORE_STEPS, "local_steps": MORE_STEPS})
         try:
-            one = self.see(more)
+            one = self.see(self.plan.more_steps)
         except UserFunctionError:
             return [*seen]
         return [one, *seen] if np.isfinite(one.value).all() else [*seen]

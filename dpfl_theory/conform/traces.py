@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.probes import DOUBLE, PATH, Path, chosen
+from dpfl_theory.conform.probes import DOUBLE, PATH, Memory, Path, chosen
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.world import Call, Client
@@ -104,6 +104,7 @@ class FirstRound:
     choices: Sequence[Mapping[str, Any]] | None
     w: Array
     _log: list[Call] = field(default_factory=list)
+    _memory: Memory = field(default_factory=Memory, repr=False)
 
     @property
     def points(self) -> Points:
@@ -129,5 +130,9 @@ class FirstRound:
 
     def both(self, player: Player) -> tuple[Array, Points]:
         """w after the round, and the points at which a candidate takes gradients."""
-        w = self.play(player)
-        return w, points_of(self._log)
+
+        def played() -> tuple[Array, Points]:
+            return self.play(player), points_of(self._log)
+
+        found: tuple[Array, Points] = self._memory.of(player, None, played)
+        return found
