@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,7 +45,8 @@ effect."""
 @dataclass
 class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
-    max_epsilon: the largest epsilon that a given noise multiplier may claim. The results are the matching reading,
+    max_epsilon: the largest epsilon that a given noise multiplier may claim; given: the names of given
+    hyper-parameters; search: a search that was begun. The results are the matching reading,
     whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
@@ -64,6 +65,7 @@ class Case:
     ran: list[source_location.Line] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
     max_epsilon: float = math.inf
+    given: Collection[str] = ()
     search: Search | None = None
     _seen: dict[int, ObservedDifference] = field(default_factory=dict, repr=False)
 
@@ -80,6 +82,18 @@ class Case:
             probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
         )
         return ObservedDifference(probe, probe.outcome(self.subject), choices, numbers)
+
+    @property
+    def assumed(self) -> dict[str, Any]:
+        """The hyper-parameters that are neither arguments of the function nor given, with their assumed values. The
+        size of batches is none where the function draws none."""
+        asked = {*self.subject.taken.values(), *self.given}
+        noise = {"sigma", "noise_multiplier"}
+        known = asked | noise if noise & asked else asked
+        if not any(choices["batches"] for one in self._seen.values() for choices in one.choices or ()):
+            known |= {p.symbol for p in self.reference.parameters if p.kind == "size"}
+        own = self.plan.values[0]
+        return {p.symbol: own[p.symbol] for p in self.reference.parameters if not {p.symbol, *p.names} & known}
 
     def everything(self) -> list[ObservedDifference]:
         """All probes on which the function does not fail, quick ones first. Its first failure becomes ``failed``."""

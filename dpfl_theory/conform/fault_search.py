@@ -33,8 +33,9 @@ _EXACT = 1e-11
 """The share of the largest difference at usual numbers below which a usual number is exact, up to rounding."""
 _NEAR = 1e-3
 """The share of the first difference that remains where numbers explain the result at all."""
-ROUNDS = 12_000
-"""How many rounds a search for several faults plays at most: a count, so that results are the same on all machines."""
+ROUNDS, SINGLE_ROUNDS = 7000, 3500
+"""How many rounds a search plays at most for several faults together, and then for single ones in addition to those
+that act earlier: counts, so that results are the same on all machines."""
 FIRST_PATHS = 3
 """The number of paths on which a search begins. Others are added where they refute what explains these."""
 FIRST_STEP, LOCAL_STEPS, ROUND, LATER = range(4)
@@ -335,10 +336,11 @@ def compatible(faults: Sequence[Fault]) -> bool:
 @dataclass(frozen=True)
 class _Level:
     """A comparison of candidates with the function, on all paths. agrees: on path number k; off: the difference there,
-    None where it cannot be a small one."""
+    None where it cannot be a small one; rounds: the number of rounds that it plays."""
 
     agrees: Callable[[Player, int], bool]
     off: Callable[[Player, int], Array | None]
+    rounds: int = 1
 
 
 @dataclass
@@ -498,7 +500,7 @@ class _Search:
             one = self.paths[k]
             return np.asarray(one.probe.outcome(player, one.choices) - one.value).ravel()
 
-        return _Level(lambda player, k: explains(player, [self.paths[k]]), off)
+        return _Level(lambda player, k: explains(player, [self.paths[k]]), off, len(self.paths[0].value))
 
     def _matching(
         self, given: tuple[Fault, ...], faults: Sequence[Fault], size: int, level: _Level
@@ -518,9 +520,9 @@ class _Search:
         return found
 
     def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
-        """The sets of this size, as long as rounds are left. Single faults are always tried."""
+        """The sets of this size, as long as rounds are left; of single faults, some time longer."""
         for few in itertools.combinations(faults, size):
-            if size > 1 and self._left.rounds <= 0:
+            if self._left.rounds <= (0 if size > 1 else -SINGLE_ROUNDS):
                 return
             yield few
 
@@ -528,7 +530,7 @@ class _Search:
         if not compatible(faults):
             return False
         player = self.player(faults)
-        self._left.rounds -= 1
+        self._left.rounds -= level.rounds
         try:
             return all(level.agrees(player, k) for k in reversed(range(len(self.firsts))))
         except FAILURES:
@@ -543,7 +545,7 @@ class _Search:
 
         def off(numbers: Array) -> Array:
             player = self.player((*given, *of(numbers)))
-            self._left.rounds -= 1
+            self._left.rounds -= level.rounds
             found = level.off(player, 0)
             if found is None:
                 raise ValueError("another number of local steps")

@@ -7,16 +7,18 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, Search, explains
-from dpfl_theory.conform.probes import Plan, probe_without_noise
+from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError
 
-__all__ = ["Near", "assumed", "nearest"]
+__all__ = ["Near", "nearest"]
 
 PATHS = 3
 """How many paths are compared."""
@@ -30,17 +32,17 @@ UNEXPLAINED, ANOTHER = 99, "another noise"
 class Near:
     """An algorithm that was tried.
 
-    deviations: those with which it explains the paths, None where none do; noise: whether these explain the noise too;
-    missing: the number of its hyper-parameters that the function does not take; same_noise: whether it adds noise where
-    the function does; progress: how far few deviations explain first rounds (`Search.progress`).
+    same_noise: whether it adds noise where the function does; deviations: those with which it explains the paths, None
+    where none do; noise: whether these explain the noise too; progress: how far few deviations explain first rounds
+    (`Search.progress`); distance: of w after one round, relative to its move.
     """
 
     case: Case
-    missing: int
     same_noise: bool
     deviations: tuple[Fault, ...] | None = None
     noise: bool = True
     progress: tuple[int, int] = (0, 0)
+    distance: float = 0.0
     named: frozenset[str] = field(default_factory=frozenset)
     """The algorithms that the text of a deviation names."""
 
@@ -48,6 +50,11 @@ class Near:
     def name(self) -> str:
         """The algorithm's name."""
         return self.case.reference.name
+
+    @property
+    def missing(self) -> int:
+        """The number of its hyper-parameters that the function does not take."""
+        return len(self.case.assumed)
 
     @property
     def exact(self) -> bool:
@@ -68,21 +75,13 @@ class Near:
     @property
     def rank(self) -> tuple[Any, ...]:
         """The order: nearest first."""
-        level, size = self.progress if self.deviations is None else (0, 0)
-        return not self.same_noise, self.count, -level, -size, self.missing, not self.noise
+        (level, size), distance = (self.progress, self.distance) if self.deviations is None else ((0, 0), 0.0)
+        return not self.same_noise, self.count, -level, -size, self.missing, not self.noise, distance
 
     def __str__(self) -> str:
         """The algorithm, with its deviations."""
         names = [f"'{fault.name}'" for fault in self.deviations or ()] + ([] if self.noise else [f"'{ANOTHER}'"])
         return f"{self.name}, with {' and '.join(names)}" if names else self.name
-
-
-def assumed(reference: Reference, v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]) -> dict[str, Any]:
-    """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
-    noise = {"sigma", "noise_multiplier"}
-    known = noise if noise & (asked | set(given)) else set[str]()
-    known |= asked | {p.symbol for p in reference.parameters if {*p.names} & set(given)}
-    return {p.symbol: v[p.symbol] for p in reference.parameters if p.symbol not in known}
 
 
 def nearest(
@@ -179,6 +178,14 @@ def _all_spreads(case: Case) -> Iterator[ObservedDifference]:
     return (case.see(spread) for spread in case.plan.spreads)
 
 
+def _distance(seen: ObservedDifference, player: Callable[..., Any]) -> float:
+    """How far w is from a player's after the first round, relative to its move."""
+    assert isinstance(seen.probe, Path)
+    w = seen.probe.outcome(player, seen.choices)[0]
+    found = float(np.linalg.norm(seen.value[0] - w) / max(float(np.linalg.norm(w - seen.probe.world.start)), 1e-300))
+    return found if np.isfinite(found) else np.inf
+
+
 def _tried(
     function: Callable[..., Any],
     reference: Reference,
@@ -190,16 +197,16 @@ def _tried(
     """An algorithm without deviations; None where it does not take the hyper-parameters."""
     try:
         subject, meant = Subject(function, reference), reference.meaning(declared)
-        asked = set(subject.taken.values())
-        values = settings(meant, parameters, asked, **keywords)
+        values = settings(meant, parameters, set(subject.taken.values()), **keywords)
     except InputError:
         return None
-    case = Case(meant, subject, Plan(meant, values, seed), 0, 1e-6, seed)
+    case = Case(meant, subject, Plan(meant, values, seed), 0, 1e-6, seed, given=parameters)
     players = [player_of(meant, reading) for reading in meant.readings]
     try:
         path = case.plan.first_paths(1)[0]
         noisy = probe_without_noise(subject, path.world, path.v, path.who).numbers > 0
-        near = Near(case, len(assumed(meant, values[0], asked, parameters)), noisy == bool(meant.unit))
+        near = Near(case, noisy == bool(meant.unit))
+        near.distance = min(_distance(case.see(path), player) for player in players)
         for k in range(PATHS):
             one = [case.see(path) for path in case.plan.first_paths(k + 1)[k:]]
             players = [player for player in players if explains(player, one)]

@@ -223,7 +223,7 @@ class Path:
 
     def scale(self, w: Array) -> float:
         """The length of the path."""
-        return float(np.max(np.abs(w - self.world.start), initial=0.0))
+        return float(np.abs(w - self.world.start).max(initial=0.0))
 
     tolerance = PATH
 
@@ -338,9 +338,9 @@ def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
     """Whether two values of a probe are equal up to rounding."""
     if not np.isfinite(found).all() or not np.isfinite(expected).all():
         return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
-    error = float(np.max(np.abs(found - expected), initial=0.0))
+    error = float(np.abs(found - expected).max(initial=0.0))
     scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
-    rounding = probe.rounding * float(np.max(np.abs(expected), initial=0.0)) if isinstance(probe, Path) else 0.0
+    rounding = probe.rounding * float(np.abs(expected).max(initial=0.0)) if isinstance(probe, Path) else 0.0
     return error <= probe.tolerance * scale + rounding
 
 

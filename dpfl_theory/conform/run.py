@@ -22,7 +22,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains
-from dpfl_theory.conform.nearest import assumed, nearest
+from dpfl_theory.conform.nearest import nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
@@ -123,8 +123,7 @@ def conform(
         reference = known[as_].meaning(meant)
         subject = Subject(function, reference)
         values = settings(reference, parameters, set(subject.taken.values()), **where)
-        test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
-    asked = set(subject.taken.values())
+        test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed, given=parameters)
     if {"sigma", *(x for p in reference.parameters if p.symbol == "noise_multiplier" for x in p.names)} & {*parameters}:
         test.max_epsilon = max_epsilon
     elif max_epsilon != MOST and reference.unit:
@@ -160,7 +159,7 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
-        assumed=assumed(reference, values[0], asked, parameters),
+        assumed=test.assumed,
     )
 
 
@@ -182,7 +181,8 @@ def _chosen(
     where: Mapping[str, Any],
     limit: float | None,
 ) -> tuple[Case, list[str]]:
-    """The comparison with the nearest algorithm, and a note that says which it is. Raises InputError where the function fits none."""
+    """The comparison with the nearest algorithm, and a note that says which it is. Raises InputError where the function
+    fits none."""
     with _ended_at(limit, function), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = nearest(function, parameters, meant, **where)

@@ -42,9 +42,9 @@ def same_points(start: Array, seen: Points, expected: Points) -> bool:
     if seen.keys() != expected.keys() or any(len(seen[i]) != len(expected[i]) for i in seen):
         return False
     for i, own in seen.items():
-        off = float(np.max(np.abs(own - expected[i]), initial=0.0))
-        scale = float(np.max(np.abs(expected[i] - start), initial=0.0))
-        if not off <= PATH * scale + DOUBLE * float(np.max(np.abs(own), initial=0.0)):
+        off = np.abs(own - expected[i]).max(initial=0.0)
+        scale = np.abs(expected[i] - start).max(initial=0.0)
+        if not off <= PATH * scale + DOUBLE * np.abs(own).max(initial=0.0):
             return False
     return True
 
@@ -118,7 +118,7 @@ class FirstRound:
 
     @cached_property
     def _clients(self) -> list[Client]:
-        return replace(self.path.world, log=self._log).clients()
+        return replace(self.path.world, log=self._log).quick_clients()
 
     def play(self, player: Player, ends: list[Any] | None = None) -> Array:
         """w (d,) after the round. ends: those of the local steps, in their order, which are read instead of computed;

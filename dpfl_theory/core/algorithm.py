@@ -201,6 +201,10 @@ class Algorithm:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if len(cls.__bases__) == 1 and not any(
+            isinstance(value, Parameter) or name in cls.parameters for name, value in vars(cls).items()
+        ):
+            return  # the parameters are those of its base
         found: dict[str, Parameter] = {}
         for kind in reversed(cls.__mro__):
             for name, value in vars(kind).items():
