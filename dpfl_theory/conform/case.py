@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -62,7 +62,7 @@ class Case:
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)
     failed: Finding | None = None
-    ran: list[source_location.Line] | None = None
+    ran: Mapping[source_location.Line, int] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
     max_epsilon: float = math.inf
     given: Collection[str] = ()
@@ -175,7 +175,7 @@ class Case:
         return (
             tuple(self.drew[:MOST])
             if role == "noise" and self.drew
-            else tuple(source_location.suspicious(self.ran, role, MOST))
+            else tuple(source_location.suspicious(self.ran, role, MOST, len(path.who)))
         )
 
 
