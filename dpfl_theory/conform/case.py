@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.fault_search import ObservedDifference, Search
 from dpfl_theory.conform.probes import (
     LONG_STEP,
     STEP,
@@ -37,8 +37,6 @@ MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40
 """Number of seeds that are tried until a coin comes up twice."""
-MORE_STEPS = 4
-"""The number of local steps on a path on which many are seen."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -47,7 +45,8 @@ effect."""
 @dataclass
 class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
-    max_epsilon: the largest epsilon that a given noise multiplier may claim. The results are the matching reading,
+    max_epsilon: the largest epsilon that a given noise multiplier may claim; given: the names of given
+    hyper-parameters; search: a search that was begun. The results are the matching reading,
     whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
@@ -63,18 +62,38 @@ class Case:
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)
     failed: Finding | None = None
-    ran: list[source_location.Line] | None = None
+    ran: Mapping[source_location.Line, int] | None = None
     drew: list[source_location.Line] = field(default_factory=list)
     max_epsilon: float = math.inf
+    given: Collection[str] = ()
+    search: Search | None = None
+    _seen: dict[int, ObservedDifference] = field(default_factory=dict, repr=False)
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
-        """The function's result on a probe, and its random choices there."""
+        """The function's result on a probe, and its random choices there. It is called once for each probe."""
+        if id(probe) not in self._seen:
+            self._seen[id(probe)] = self._see(probe)
+        return self._seen[id(probe)]
+
+    def _see(self, probe: Path | Spread) -> ObservedDifference:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(self.subject, path)
         numbers = (
             probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
         )
         return ObservedDifference(probe, probe.outcome(self.subject), choices, numbers)
+
+    @property
+    def assumed(self) -> dict[str, Any]:
+        """The hyper-parameters that are neither arguments of the function nor given, with their assumed values. The
+        size of batches is none where the function draws none."""
+        asked = {*self.subject.taken.values(), *self.given}
+        noise = {"sigma", "noise_multiplier"}
+        known = asked | noise if noise & asked else asked
+        if not any(choices["batches"] for one in self._seen.values() for choices in one.choices or ()):
+            known |= {p.symbol for p in self.reference.parameters if p.kind == "size"}
+        own = self.plan.values[0]
+        return {p.symbol: own[p.symbol] for p in self.reference.parameters if not {p.symbol, *p.names} & known}
 
     def everything(self) -> list[ObservedDifference]:
         """All probes on which the function does not fail, quick ones first. Its first failure becomes ``failed``."""
@@ -90,13 +109,11 @@ class Case:
     def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
         """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
         a momentum and a proximal term look the same."""
-        symbols = [p.symbol for name, p in self.reference.algorithm.parameters.items() if name == "local_steps"]
-        if not {*symbols} & {*self.subject.taken.values()}:
+        steps = self.reference.algorithm.parameters.get("local_steps")
+        if steps is None or steps.symbol not in self.subject.taken.values():
             return [*seen]
-        path = next(one for one in self.plan.paths if one.v is self.plan.values[-1])
-        more = replace(path, v={**path.v, symbols[0]: MORE_STEPS, "local_steps": MORE_STEPS})
         try:
-            one = self.see(more)
+            one = self.see(self.plan.more_steps)
         except UserFunctionError:
             return [*seen]
         return [one, *seen] if np.isfinite(one.value).all() else [*seen]
@@ -158,7 +175,7 @@ class Case:
         return (
             tuple(self.drew[:MOST])
             if role == "noise" and self.drew
-            else tuple(source_location.suspicious(self.ran, role, MOST))
+            else tuple(source_location.suspicious(self.ran, role, MOST, len(path.who)))
         )
 
 

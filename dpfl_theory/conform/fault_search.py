@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +16,10 @@ from dpfl_theory.conform.traces import FirstRound, Points, begun, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
-__all__ = ["FAILURES", "Candidate", "ObservedDifference", "SearchResult", "explains", "find", "leading", "repeating"]
+__all__ = [
+    *("FAILURES", "Candidate", "ObservedDifference", "Search", "SearchResult", "explains", "find", "leading"),
+    "repeating",
+]
 
 
 MOST, FREE = 4, 2
@@ -31,8 +33,11 @@ _EXACT = 1e-11
 """The share of the largest difference at usual numbers below which a usual number is exact, up to rounding."""
 _NEAR = 1e-3
 """The share of the first difference that remains where numbers explain the result at all."""
-CLOCK = 8
-"""The clock is read once for this number of sets, since this is slow on some machines."""
+ROUNDS, SINGLE_ROUNDS = 7000, 3500
+"""How many rounds a search plays at most for several faults together, and then for single ones in addition to those
+that act earlier: counts, so that results are the same on all machines."""
+FIRST_PATHS = 3
+"""The number of paths on which a search begins. Others are added where they refute what explains these."""
 FIRST_STEP, LOCAL_STEPS, ROUND, LATER = range(4)
 """What a fault acts on first."""
 FAILURES = (ArithmeticError, ValueError, KeyError, TypeError, IndexError, AttributeError)
@@ -48,6 +53,12 @@ class ObservedDifference:
     choices: list[dict[str, Any]] | None
     numbers: int = 0
     """Numbers of the noise, each of which costs a run."""
+
+    @cached_property
+    def first(self) -> FirstRound:
+        """The first round of a path, to be played by candidates."""
+        assert isinstance(self.probe, Path)
+        return FirstRound(self.probe, self.choices, self.value[0])
 
 
 @dataclass(frozen=True)
@@ -142,71 +153,165 @@ def leading(player: Player, paths: Sequence[ObservedDifference]) -> int:
     return -1 if whole else fewest
 
 
-def find(reference: Reference, seen: Sequence[ObservedDifference], seconds: float, most: int = MOST) -> SearchResult:
-    """The suspects with the fewest faults that agree with the function. The search in paths takes at most this
-    processor time in seconds, and once more with general deviations, whose numbers are those that were observed."""
+class Search:
+    """The search for the suspects with the fewest faults, one number of faults after the other.
+
+    It begins on a few paths. Where a suspect fails on another path, that path is added and the search begins again. So
+    it comes to the suspects that explain all paths, and most candidates are played on a few of them only. paths: may
+    be extended between calls.
+    """
+
+    def __init__(self, reference: Reference, paths: Sequence[ObservedDifference]) -> None:
+        self.reference, self.paths, self._left = reference, list(paths), _Left(ROUNDS)
+        step = max(1, (len(paths) - 1) // max(1, FIRST_PATHS - 1))
+        self.few = self.paths[::step][:FIRST_PATHS]
+        self._made: dict[bool, list[_Search]] = {}
+
+    @cached_property
+    def turns(self) -> tuple[bool, ...]:
+        """Whether sets may have general faults, whose numbers are those that were observed, in each turn of the
+        search: first not, unless clients take steps of their own."""
+        if _own_steps(self.paths):
+            return (True,)
+        shown = any(fault.general for one in self.searches(True) for fault in itertools.chain(*one.kinds))
+        return (False, True) if shown else (False,)
+
+    @property
+    def passes(self) -> list[tuple[bool, bool]]:
+        """What is tried one after the other: in each turn, also sets with one fault more than the fewest that explain
+        the local steps, or first rounds."""
+        return list(itertools.product(self.turns, (False, True)))
+
+    def searches(self, general: bool) -> list[_Search]:
+        """The searches on few paths, one for each reading."""
+        if general not in self._made:
+            faults = [one for one in self.reference.faults() if general or not one.general]
+            readings = self.reference.readings
+            self._made[general] = [_Search(self.reference, one, faults, self.few, self._left) for one in readings]
+        return self._made[general]
+
+    def found(self, general: bool, more: bool, size: int) -> list[Candidate]:
+        """The suspects with at most this number of faults that explain all paths: those with the fewest."""
+        while True:
+            found = list[Candidate]()
+            for fewer in range(size + 1):
+                found = found or [suspect for one in self.searches(general) for suspect in one.whole(fewer, more)]
+            known = {id(one) for one in self.few}
+            for one in self.paths:
+                if id(one) not in known and not all(explains(suspect.player, [one]) for suspect in found):
+                    self.few = [*self.few, one]
+                    self._made.clear()
+                    break
+            else:
+                return found
+
+    def progress(self, general: bool, most: int) -> tuple[int, int]:
+        """How far sets with at most this number of faults explain first rounds: the number of levels (first local
+        steps, all local steps, first rounds), and minus the fewest faults that these take."""
+        best = (0, 0)
+        for one in self.searches(general):
+            one.more = False
+            for level, of in enumerate((one.first_steps, one.local, one.first_rounds), 1):
+                best = max([best, *((level, -size) for size in range(most + 1) if of(size))])
+        return best
+
+    def silent(self) -> list[Fault]:
+        """The faults that no path shows."""
+        one = self.searches(self.passes[-1][0])[0]
+        return [fault for fault in one.silent if self._nowhere(one, fault)]
+
+    def _nowhere(self, one: _Search, fault: Fault) -> bool:
+        plain, player = one.player(()), one.player((fault.variants()[0],))
+        try:
+            return all(
+                agree(path.probe, path.probe.outcome(player, path.choices), path.probe.outcome(plain, path.choices))
+                for path in self.paths
+            )
+        except FAILURES:
+            return False
+
+
+def find(
+    reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None
+) -> SearchResult:
+    """The suspects with the fewest faults that agree with the function. begun: a search on some of these paths, which
+    goes on."""
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    known = reference.faults()
-    special = [one for one in known if not one.general]
-    searches = list[_Search]()
-    for faults in (known,) if len(special) == len(known) or _own_steps(paths) else (special, known):
-        until = time.process_time() + seconds
-        searches = [_Search(reference, reading, faults, paths, until) for reading in reference.readings]
-        for more, size in itertools.product((False, True), range(most + 1)):
-            if found := [suspect for search in searches for suspect in search.whole(size, more)]:
+    if begun is not None and {id(one) for one in begun.paths} <= {id(one) for one in paths}:
+        search = begun
+        search.paths = paths
+    else:
+        search = Search(reference, paths)
+    for general, more in search.passes:
+        for size in range(MOST + 1):
+            if found := search.found(general, more, size):
                 named = [one for one in found if not any(fault.general for fault in one.faults)]
-                return _with_noise(reference, named or found, spreads, searches[0].silent)
-    return _partly(searches, paths)
+                return _with_noise(reference, named or found, spreads, search.silent)
+    return _partly(search)
 
 
 def _own_steps(paths: Sequence[ObservedDifference]) -> bool:
     """Whether clients draw batches, or take different numbers of local steps."""
-    rounds = [choices for one in paths for choices in one.choices or ()]
-    return any(choices["batches"] or len(set(choices["steps"].values())) > 1 for choices in rounds)
+    for one in paths:
+        start, clients = one.first.path.world.start, one.first.path.world.clients()
+        resting = {i for i, client in enumerate(clients) if not client.gradient(start).any()}
+        for choices in one.choices or ():
+            steps = {many for i, many in choices["steps"].items() if many > 1 or i not in resting}
+            if choices["batches"] or len(steps) > 1:
+                return True
+    return False
 
 
 def _with_noise(
     reference: Reference,
     silent: Sequence[Candidate],
     spreads: Sequence[ObservedDifference],
-    unseen: Sequence[Fault],
+    unseen: Callable[[], Sequence[Fault]],
 ) -> SearchResult:
     """The suspects that also explain the noise, alone or with a fault that concerns it. unseen: faults that paths
     without noise do not show."""
+    if whole := tuple(suspect for suspect in silent if explains(suspect.player, spreads)):
+        return SearchResult(whole, tuple(silent))
     of_noise = [x for fault in reference.faults() for x in fault.variants() if fault.role == "noise"]
-    of_noise += [fault for fault in unseen if fault.role != "noise"]
+    of_noise += [fault for fault in unseen() if fault.role != "noise"]
     of_noise += [AGAIN] if reference.unit else []
-    for suspects in (
-        silent,
-        (
-            candidate(reference, one.reading, (*one.faults, fault))
-            for one in silent
-            for fault in of_noise
-            if compatible((*one.faults, fault))
-        ),
-    ):
-        if whole := tuple(suspect for suspect in suspects if explains(suspect.player, spreads)):
-            return SearchResult(whole, tuple(silent))
-    return SearchResult(silent=tuple(silent))
+    more = (
+        candidate(reference, one.reading, (*one.faults, fault))
+        for one in silent
+        for fault in of_noise
+        if compatible((*one.faults, fault))
+    )
+    return SearchResult(tuple(one for one in more if explains(one.player, spreads)), tuple(silent))
 
 
-def _partly(searches: Sequence[_Search], paths: Sequence[ObservedDifference]) -> SearchResult:
+def _partly(search: Search) -> SearchResult:
     """The suspects with the fewest faults that explain the first round of all paths, and how many rounds they explain;
     or those that explain only the local steps."""
-    begun: list[Candidate] = []
-    for size in range(MOST + 1):
-        begun = begun or [
-            candidate(one.reference, one.reading, faults) for one in searches for faults in one.first_rounds(size)
-        ]
-    found = [(leading(one.player, paths), one) for one in begun]
+    every = [(one, more) for general, more in search.passes for one in search.searches(general)]
+    begun = _fewest(every, _Search.first_rounds)
+    found = [(leading(one.player, search.paths), one) for one in begun]
     if most := max((far for far, _ in found), default=0):
         return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
+    local = _fewest([(one, more) for one, more in every if one.seen], _Search.local)
+    return SearchResult(local=tuple(one for one in local if all(_same_steps(one.player, x) for x in search.paths)))
+
+
+def _fewest(
+    searches: Sequence[tuple[_Search, bool]], of: Callable[[_Search, int], list[tuple[Fault, ...]]]
+) -> list[Candidate]:
+    """The suspects with the fewest faults that explain a part of all rounds."""
+    found = list[Candidate]()
     for size in range(MOST + 1):
-        local = [candidate(x.reference, x.reading, faults) for x in searches if x.seen for faults in x.local(size)]
-        if local:
-            return SearchResult(local=tuple(local))
-    return SearchResult()
+        for one, more in searches if not found else ():
+            one.more = more
+            found += [candidate(one.reference, one.reading, faults) for faults in of(one, size)]
+    return found
+
+
+def _same_steps(player: Player, one: ObservedDifference) -> bool:
+    """Whether the local steps of the first round are the function's."""
+    return same_points(one.first.path.world.start, one.first.points, one.first.both(player)[1])
 
 
 def candidate(reference: Reference, reading: Reading, faults: Sequence[Fault]) -> Candidate:
@@ -231,10 +336,18 @@ def compatible(faults: Sequence[Fault]) -> bool:
 @dataclass(frozen=True)
 class _Level:
     """A comparison of candidates with the function, on all paths. agrees: on path number k; off: the difference there,
-    None where it cannot be a small one."""
+    None where it cannot be a small one; rounds: the number of rounds that it plays."""
 
     agrees: Callable[[Player, int], bool]
     off: Callable[[Player, int], Array | None]
+    rounds: int = 1
+
+
+@dataclass
+class _Left:
+    """How many rounds a search may still play."""
+
+    rounds: int
 
 
 class _Search:
@@ -251,36 +364,38 @@ class _Search:
         reading: Reading,
         faults: Sequence[Fault],
         paths: Sequence[ObservedDifference],
-        until: float,
+        left: _Left,
     ) -> None:
-        self.reference, self.reading, self.paths, self.until = reference, reading, paths, until
-        self.firsts = [FirstRound(one.probe, one.choices, one.value[0]) for one in paths if isinstance(one.probe, Path)]
+        self.reference, self.reading, self.paths, self._left = reference, reading, paths, left
+        self.firsts = [one.first for one in paths]
         self.seen = all(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
         self._faults = faults
         self.silent: list[Fault] = []
         """The faults that these paths do not show."""
-        self._more = False
+        self.more = False
+        """Whether a set may have one fault more than the fewest that explain the local steps, or first rounds."""
         self._known: dict[tuple[str, int, bool], list[tuple[Fault, ...]]] = {}
         self._fewest: dict[tuple[str, int], int] = {}
         """How many faults extend a set at least, by what they explain and the set."""
 
-    def _player(self, faults: Sequence[Fault]) -> Player:
+    def player(self, faults: Sequence[Fault]) -> Player:
+        """The round with these faults."""
         return candidate(self.reference, self.reading, faults).player
 
     @cached_property
-    def _kinds(self) -> list[list[Fault]]:
+    def kinds(self) -> list[list[Fault]]:
         """The faults that act first on the first local step, on later ones, on the first round, and later."""
         kinds: list[list[Fault]] = [[] for _ in (FIRST_STEP, LOCAL_STEPS, ROUND, LATER)]
         self.silent = []
-        plain = self._player(())
+        plain = self.player(())
         own = [first.both(plain) for first in self.firsts]
         whole = [one.probe.outcome(plain, one.choices) for one in self.paths]
         for fault in self._faults:
             if fault.parts.keys() <= NOISE:
                 continue
             try:
-                kind = self._kind(self._player((fault.variants()[0],)), own, whole)
+                kind = self._kind(self.player((fault.variants()[0],)), own, whole)
             except FAILURES:
                 continue
             (self.silent if kind is None else kinds[kind]).append(fault)
@@ -313,14 +428,14 @@ class _Search:
         """The sets of this size that consist of one that explains less and of the fewest faults of this kind; or one
         more than the fewest, where that is wanted, since momentum alone may explain two local steps, where a third one
         shows another cause, too. Those with the fewest faults that act early come first."""
-        key = (of, size, self._more)
+        key = (of, size, self.more)
         if key not in self._known:
             found = self._known[key] = list[tuple[Fault, ...]]()
             for early in range(size + 1):
                 for faults in before(early):
                     fewest = self._fewest.get((of, id(faults)), size - early)
-                    if size - early == fewest or (self._more and 0 < fewest == size - early - 1):
-                        few = self._matching(faults, self._kinds[kind], size - early, level(faults))
+                    if size - early == fewest or (self.more and 0 < fewest == size - early - 1):
+                        few = self._matching(faults, self.kinds[kind], size - early, level(faults))
                         found += [(*faults, *one) for one in few]
                         if few:
                             self._fewest.setdefault((of, id(faults)), size - early)
@@ -346,7 +461,7 @@ class _Search:
     def whole(self, size: int, more: bool) -> list[Candidate]:
         """The sets of this size that explain all rounds of all paths. more: whether they may have one fault more than
         the fewest that explain the local steps, or first rounds."""
-        self._more = more
+        self.more = more
         sets = self._extended("all rounds", size, self.first_rounds, LATER, lambda _: self._all_rounds)
         return [candidate(self.reference, self.reading, faults) for faults in sets]
 
@@ -376,7 +491,7 @@ class _Search:
 
         if self.seen:
             for k, first in enumerate(self.firsts):
-                first.play(self._player(local), ends[k])
+                first.play(self.player(local), ends[k])
         return _Level(agrees, off)
 
     @property
@@ -385,7 +500,7 @@ class _Search:
             one = self.paths[k]
             return np.asarray(one.probe.outcome(player, one.choices) - one.value).ravel()
 
-        return _Level(lambda player, k: explains(player, [self.paths[k]]), off)
+        return _Level(lambda player, k: explains(player, [self.paths[k]]), off, len(self.paths[0].value))
 
     def _matching(
         self, given: tuple[Fault, ...], faults: Sequence[Fault], size: int, level: _Level
@@ -405,16 +520,17 @@ class _Search:
         return found
 
     def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
-        """The sets of this size, until the time is up. Single faults do not depend on the time."""
-        for k, few in enumerate(itertools.combinations(faults, size)):
-            if size > 1 and k % CLOCK == 0 and time.process_time() >= self.until:
+        """The sets of this size, as long as rounds are left; of single faults, some time longer."""
+        for few in itertools.combinations(faults, size):
+            if self._left.rounds <= (0 if size > 1 else -SINGLE_ROUNDS):
                 return
             yield few
 
     def _agrees(self, faults: tuple[Fault, ...], level: _Level) -> bool:
         if not compatible(faults):
             return False
-        player = self._player(faults)
+        player = self.player(faults)
+        self._left.rounds -= level.rounds
         try:
             return all(level.agrees(player, k) for k in reversed(range(len(self.firsts))))
         except FAILURES:
@@ -428,7 +544,8 @@ class _Search:
             return tuple(family.sized(float(x)) for family, x in zip(families, numbers))  # type: ignore[misc]
 
         def off(numbers: Array) -> Array:
-            player = self._player((*given, *of(numbers)))
+            player = self.player((*given, *of(numbers)))
+            self._left.rounds -= level.rounds
             found = level.off(player, 0)
             if found is None:
                 raise ValueError("another number of local steps")

@@ -2,59 +2,86 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, explains, find
-from dpfl_theory.conform.probes import Plan, probe_without_noise
+from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, Search, explains
+from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError
 
-__all__ = ["Near", "assumed", "nearest"]
+__all__ = ["Near", "nearest"]
 
 PATHS = 3
 """How many paths are compared."""
-SECONDS = 0.5
-"""Processor time of the search for deviations from one algorithm."""
+WIDTH = (0, 99, 4, 2)
+"""Of how many algorithms sets of 0, 1, 2, ... deviations are sought where smaller sets explain none: those first that
+explain most of the first rounds."""
 UNEXPLAINED, ANOTHER = 99, "another noise"
 
 
-@dataclass(frozen=True)
+@dataclass
 class Near:
     """An algorithm that was tried.
 
-    deviations: the names of those with which it explains the paths, None where none do; missing: the number of its
-    hyper-parameters that the function does not take; same_noise: whether it adds noise as the function does.
+    same_noise: whether it adds noise where the function does; deviations: those with which it explains the paths, None
+    where none do; noise: whether these explain the noise too; progress: how far few deviations explain first rounds
+    (`Search.progress`); distance: of w after one round, relative to its move.
     """
 
-    name: str
-    deviations: tuple[str, ...] | None
-    missing: int
+    case: Case
     same_noise: bool
+    deviations: tuple[Fault, ...] | None = None
+    noise: bool = True
+    progress: tuple[int, int] = (0, 0)
+    distance: float = 0.0
+    named: frozenset[str] = field(default_factory=frozenset)
+    """The algorithms that the text of a deviation names."""
+
+    @property
+    def name(self) -> str:
+        """The algorithm's name."""
+        return self.case.reference.name
+
+    @property
+    def missing(self) -> int:
+        """The number of its hyper-parameters that the function does not take."""
+        return len(self.case.assumed)
+
+    @property
+    def exact(self) -> bool:
+        """Whether it does what the function does."""
+        return self.deviations == () and self.noise and self.same_noise
+
+    @property
+    def count(self) -> int:
+        """The number of deviations; one more where the noise is another one."""
+        return UNEXPLAINED if self.deviations is None else len(self.deviations) + (not self.noise)
+
+    @property
+    def free(self) -> int:
+        """How many of the deviations have a free number, so that they explain more by chance."""
+        families = {fault.name for fault in self.case.reference.faults() if fault.sized is not None}
+        return sum(fault.name in families for fault in self.deviations or ())
 
     @property
     def rank(self) -> tuple[Any, ...]:
         """The order: nearest first."""
-        count = UNEXPLAINED if self.deviations is None else len(self.deviations)
-        return (not self.same_noise, count, self.missing, self.name)
+        (level, size), distance = (self.progress, self.distance) if self.deviations is None else ((0, 0), 0.0)
+        return not self.same_noise, self.count, -level, -size, self.missing, not self.noise, distance
 
     def __str__(self) -> str:
-        if self.deviations is None:
-            return f"{self.name}, not explained"
-        return f"{self.name}, with {', '.join(self.deviations)}" if self.deviations else self.name
-
-
-def assumed(reference: Reference, v: Mapping[str, Any], asked: set[str], given: Mapping[str, float]) -> dict[str, Any]:
-    """The hyper-parameters that are neither arguments of the function nor given, with their assumed values."""
-    noise = {"sigma", "noise_multiplier"}
-    known = noise if noise & (asked | set(given)) else set[str]()
-    known |= asked | {p.symbol for p in reference.parameters if {*p.names} & set(given)}
-    return {p.symbol: v[p.symbol] for p in reference.parameters if p.symbol not in known}
+        """The algorithm, with its deviations."""
+        names = [f"'{fault.name}'" for fault in self.deviations or ()] + ([] if self.noise else [f"'{ANOTHER}'"])
+        return f"{self.name}, with {' and '.join(names)}" if names else self.name
 
 
 def nearest(
@@ -62,47 +89,101 @@ def nearest(
     parameters: Mapping[str, float],
     declared: Sequence[Fault] = (),
     *,
-    most: int = MOST,
+    search: bool = True,
     leave_out: str = "",
+    seed: int = 0,
     **keywords: Any,
 ) -> list[Near]:
-    """The algorithms whose hyper-parameters the function takes, nearest first. most: the largest number of deviations
-    that are sought where no algorithm is the function's.
+    """The algorithms whose hyper-parameters the function takes, nearest first. search: whether deviations are sought
+    where no algorithm is the function's.
 
     keywords: clients, cohort, scheme, relation of `settings`.
     """
     tried = [
         one
         for name, reference in references().items()
-        if name != leave_out and (one := _tried(function, reference, parameters, declared, keywords)) is not None
+        if name != leave_out and (one := _tried(function, reference, parameters, declared, seed, keywords)) is not None
     ]
-    tried.sort(key=lambda one: one[0].rank)
-    found = [near for near, _, _ in tried]
-    if not tried or not most or any(near.deviations == () and near.same_noise for near in found):
-        return found
-    same_noise = any(near.same_noise for near in found)
-    for k, (near, case, seen) in enumerate(tried):
-        if (
-            near.deviations is None
-            and near.same_noise == same_noise
-            and most > 0
-            and (silent := find(case.reference, seen, SECONDS, most).silent)
-        ):
-            names = [fault.name for fault in silent[0].faults]
-            if case.reference.unit and near.same_noise and not _same_spread(case, silent):
-                names.append(ANOTHER)
-            found[k] = replace(near, deviations=tuple(names))
-            most = len(names) - 1  # others are nearer only with fewer
-    return sorted(found, key=lambda one: one.rank)
+    if search and tried and not any(one.exact for one in tried) and not tried[0].case.unheard():
+        same = any(one.same_noise for one in tried)
+        _search([one for one in tried if one.same_noise == same])
+    recommended = frozenset[str]().union(*(one.named for one in tried))
+    return sorted(tried, key=lambda one: (*one.rank, one.name not in recommended, one.free, one.name))
 
 
-def _same_spread(case: Case, suspects: Sequence[Candidate]) -> bool:
-    """Whether one of the suspects explains the function's noise."""
+def _search(tried: Sequence[Near]) -> None:
+    """Seek the deviations of these algorithms: one deviation in all of them, then more in those that came furthest.
+    Nothing is sought that has more deviations than what is found. An assumed value counts as one of the most
+    deviations that are sought."""
+    fewest = min(one.count for one in tried)
+    left = [one for one in tried if one.deviations is None and _begins(one)]
+    for turn in (0, 1):
+        for size in range(1, len(WIDTH)):
+            left.sort(key=lambda one: (*one.rank, one.name))
+            left = left[: WIDTH[size]]
+            enough = UNEXPLAINED
+            for near in left:
+                search = near.case.search
+                assert search is not None
+                if (
+                    near.deviations is not None
+                    or near.missing > min(enough, MOST - size)
+                    or turn >= len(search.turns)
+                ):
+                    continue
+                general = search.turns[turn]
+                near.progress = search.progress(general, size)
+                if silent := search.found(general, False, size):
+                    _found(near, silent)
+                    fewest, enough = min(fewest, near.count), min(enough, near.missing)
+            if fewest <= size:
+                return
+
+
+def _begins(near: Near) -> bool:
+    """Whether the search for deviations from an algorithm can begin, which is kept for the diagnosis."""
+    case = near.case
     try:
-        noise = [case.see(spread) for spread in case.plan.spreads]
+        seen = case.with_more_steps([case.see(path) for path in case.plan.first_paths(PATHS)])
     except UserFunctionError:
         return False
-    return any(explains(one.player, noise) for one in suspects)
+    case.search = Search(case.reference, seen)
+    return True
+
+
+def _found(near: Near, silent: Sequence[Candidate]) -> None:
+    """Note what explains the paths."""
+    explained = [one for one in silent if near.case.reference.unit and _explain_noise(near.case, [one.player])]
+    near.deviations = (explained or silent)[0].faults
+    near.noise = not near.case.reference.unit or bool(explained)
+    words = (re.findall(r"[\w-]+", fault.description) for fault in near.deviations)
+    near.named = frozenset().union(*words)
+
+
+def _explain_noise(case: Case, players: Sequence[Callable[..., Any]]) -> bool:
+    """Whether one of the players explains the function's noise. First rounds are compared first, since they are
+    quick."""
+    try:
+        for spread in case.plan.first_spreads:
+            seen = case.see(spread)
+            players = [player for player in players if explains(player, [seen])]
+            if not players:
+                return False
+        return any(explains(player, _all_spreads(case)) for player in players)
+    except UserFunctionError:
+        return False
+
+
+def _all_spreads(case: Case) -> Iterator[ObservedDifference]:
+    return (case.see(spread) for spread in case.plan.spreads)
+
+
+def _distance(seen: ObservedDifference, player: Callable[..., Any]) -> float:
+    """How far w is from a player's after the first round, relative to its move."""
+    assert isinstance(seen.probe, Path)
+    w = seen.probe.outcome(player, seen.choices)[0]
+    found = float(np.linalg.norm(seen.value[0] - w) / max(float(np.linalg.norm(w - seen.probe.world.start)), 1e-300))
+    return found if np.isfinite(found) else np.inf
 
 
 def _tried(
@@ -110,29 +191,29 @@ def _tried(
     reference: Reference,
     parameters: Mapping[str, float],
     declared: Sequence[Fault],
+    seed: int,
     keywords: Mapping[str, Any],
-) -> tuple[Near, Case, list[ObservedDifference]] | None:
-    """An algorithm without deviations, with what the function does in its place; None where it does not take the
-    hyper-parameters."""
+) -> Near | None:
+    """An algorithm without deviations; None where it does not take the hyper-parameters."""
     try:
         subject, meant = Subject(function, reference), reference.meaning(declared)
-        asked = set(subject.taken.values())
-        values = settings(meant, parameters, asked, **keywords)
+        values = settings(meant, parameters, set(subject.taken.values()), **keywords)
     except InputError:
         return None
-    case = Case(meant, subject, Plan(meant, values), 0, 1e-6, 0)
-    path = case.plan.paths[0]
+    case = Case(meant, subject, Plan(meant, values, seed), 0, 1e-6, seed, given=parameters)
+    players = [player_of(meant, reading) for reading in meant.readings]
     try:
-        seen = [case.see(path) for path in case.plan.paths[:PATHS]]
+        path = case.plan.first_paths(1)[0]
         noisy = probe_without_noise(subject, path.world, path.v, path.who).numbers > 0
-        same = [player_of(meant, reading) for reading in meant.readings]
-        same = [player for player in same if explains(player, seen)]
-        deviations: tuple[str, ...] | None = () if same else None
-        if same and noisy:
-            noise = [case.see(spread) for spread in case.plan.spreads]
-            deviations = () if any(explains(player, noise) for player in same) else (ANOTHER,)
+        near = Near(case, noisy == bool(meant.unit))
+        near.distance = min(_distance(case.see(path), player) for player in players)
+        for k in range(PATHS):
+            one = [case.see(path) for path in case.plan.first_paths(k + 1)[k:]]
+            players = [player for player in players if explains(player, one)]
+            if not players:
+                return near
+        near.deviations = ()
+        near.noise = not noisy or _explain_noise(case, players)
     except UserFunctionError:
         return None
-    missing = len(assumed(meant, values[0], asked, parameters))
-    near = Near(reference.name, deviations, missing, noisy == bool(meant.unit))
-    return near, case, seen if deviations == () else case.with_more_steps(seen)
+    return near

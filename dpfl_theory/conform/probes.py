@@ -23,7 +23,10 @@ from dpfl_theory.conform.world import Call, World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "play", "probe_without_noise", "responses"]
+__all__ = [
+    *("Memory", "Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "play", "probe_without_noise"),
+    "responses",
+]
 
 STEP, LONG_STEP = 1e-4, 0.05
 """The part of its standard deviation by which a number of the noise is moved to see its effect. The second is for
@@ -44,6 +47,8 @@ BLOCK = 24
 """How many successive numbers of a long list are moved together first, to see whether any of them is used."""
 MOST = 2000
 """The largest count of noise numbers in a path, each of which costs a run."""
+MORE_STEPS = 4
+"""The number of local steps on a path on which many are seen."""
 FEW, LATE, WORK = 3, 12, 600
 """The number of successive rounds whose noise is compared: few, many, and a limit on all rounds run for these, which
 may reduce them."""
@@ -192,7 +197,7 @@ class Path:
     world: World
     who: tuple[Array, ...]
     rounding: float = DOUBLE
-    memory: _Memory = field(init=False, default_factory=lambda: _Memory(), compare=False, repr=False)
+    memory: Memory = field(init=False, default_factory=lambda: Memory(), compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -218,7 +223,7 @@ class Path:
 
     def scale(self, w: Array) -> float:
         """The length of the path."""
-        return float(np.max(np.abs(w - self.world.start), initial=0.0))
+        return float(np.abs(w - self.world.start).max(initial=0.0))
 
     tolerance = PATH
 
@@ -274,11 +279,11 @@ def _resumes(player: Player, rng: RecordingGenerator, starts: Sequence[Start]) -
     return not watches and not spawned and _is_plain(starts[-1].state)
 
 
-class _Memory(dict[Any, tuple[Any, Array]]):
+class Memory(dict[Any, tuple[Any, Any]]):
     """The outcomes of one probe by the parts of a reference's round and the choices. The parts and choices are kept, so
     that their ids stay theirs."""
 
-    def of(self, player: Player, choices: Choices, outcome: Callable[[], Array]) -> Array:
+    def of(self, player: Player, choices: Choices, outcome: Callable[[], Any]) -> Any:
         """The outcome, computed once for each reference."""
         reference = getattr(player, "__self__", None)
         if not isinstance(reference, Reference):
@@ -297,7 +302,7 @@ class Spread:
     path: Path
     step: float = STEP
     both: bool = False
-    memory: _Memory = field(init=False, default_factory=_Memory, compare=False, repr=False)
+    memory: Memory = field(init=False, default_factory=Memory, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -333,9 +338,9 @@ def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
     """Whether two values of a probe are equal up to rounding."""
     if not np.isfinite(found).all() or not np.isfinite(expected).all():
         return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
-    error = float(np.max(np.abs(found - expected), initial=0.0))
+    error = float(np.abs(found - expected).max(initial=0.0))
     scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
-    rounding = probe.rounding * float(np.max(np.abs(expected), initial=0.0)) if isinstance(probe, Path) else 0.0
+    rounding = probe.rounding * float(np.abs(expected).max(initial=0.0)) if isinstance(probe, Path) else 0.0
     return error <= probe.tolerance * scale + rounding
 
 
@@ -351,20 +356,42 @@ class Plan:
     @cached_property
     def paths(self) -> list[Path]:
         """Three rounds or more in every world, with every setting."""
-        found = []
-        for v in self.values:
+        return self.first_paths(len(self.values) * len(self._names))
+
+    def first_paths(self, count: int) -> list[Path]:
+        """The first of the paths, or all of them."""
+        return [self._path(at) for at in range(min(count, len(self.values) * len(self._names)))]
+
+    @cached_property
+    def _names(self) -> list[str]:
+        """The names of the worlds of the paths."""
+        return list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
+
+    @cached_property
+    def _made(self) -> dict[int, Path]:
+        return {}
+
+    def _path(self, at: int) -> Path:
+        if at not in self._made:
+            setting, k = divmod(at, len(self._names))
+            v, name = self.values[setting], self._names[k]
             r = int(v["r"])
-            names = list(SHARES) if self.reference.level else list(SHARES)[:1] + list(SHARES)[-1:]
-            for k, name in enumerate(names):
-                rounds = 12 if v.get("p", 1.0) < 1.0 else self.reference.algorithm.compared
-                sizes = [r, r + 1, max(1, r - 1)]
-                turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
-                who = cohorts(v, rounds, 100 * self.seed + k, turned)
-                on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
-                if not self.reference.level:
-                    on.name = on.name if "one client" in name else "with gradients of different lengths"
-                found.append(Path(v, on, tuple(who), DOUBLE if self.step == STEP else SINGLE))
-        return found
+            rounds = 12 if v.get("p", 1.0) < 1.0 else self.reference.algorithm.compared
+            sizes = [r, r + 1, max(1, r - 1)]
+            turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
+            who = cohorts(v, rounds, 100 * self.seed + k, turned)
+            on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
+            if not self.reference.level:
+                on.name = on.name if "one client" in name else "with gradients of different lengths"
+            self._made[at] = Path(v, on, tuple(who), DOUBLE if self.step == STEP else SINGLE)
+        return self._made[at]
+
+    @cached_property
+    def more_steps(self) -> Path:
+        """The first path of the last setting, with more local steps."""
+        path = next(one for one in self.paths if one.v is self.values[-1])
+        symbol = self.reference.algorithm.parameters["local_steps"].symbol
+        return replace(path, v={**path.v, symbol: MORE_STEPS, "local_steps": MORE_STEPS})
 
     @cached_property
     def spreads(self) -> list[Spread]:
@@ -386,6 +413,15 @@ class Plan:
             if k == 0 and self.step == STEP and (late := self._late(found[0].path)) is not None:
                 found.append(late)
         return found
+
+    @cached_property
+    def first_spreads(self) -> list[Spread]:
+        """The noise of one round with every setting: quick to compare."""
+        return [
+            self.spread(Path(v, world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7 + k), who[:1]))
+            for k, v in enumerate(self.values)
+            if (who := tuple(cohorts(v, self.reference.algorithm.noise_rounds, k)))
+        ]
 
     def require_separable_noise(self, player: Player) -> None:
         """Check that the numbers of the noise can be moved one by one. Raises InputError where there are too many."""

@@ -71,6 +71,10 @@ class Reference:
 
     def faults(self) -> Sequence[Fault]:
         """The known mistakes; without noise, those that do not concern it."""
+        return self._faults
+
+    @cached_property
+    def _faults(self) -> Sequence[Fault]:
         own = [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
         meant = {one.name for one in self.declared}
         return [one for one in (*own, *deviations(self.algorithm)) if one.name not in meant]

@@ -22,7 +22,7 @@ from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains
-from dpfl_theory.conform.nearest import assumed, nearest
+from dpfl_theory.conform.nearest import nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
@@ -113,15 +113,17 @@ def conform(
     where: dict[str, Any] = {"clients": clients, "cohort": cohort, "scheme": sampling, "relation": relation}
     notes = list[str]()
     if as_ is None:
-        as_, notes = _chosen(function, parameters, meant, where, limit)
-    as_, known = resolved(as_), references()
-    if as_ not in known:
-        raise unknown_name("algorithm", as_, known)
-    reference = known[as_].meaning(meant)
-    subject = Subject(function, reference)
-    asked = set(subject.taken.values())
-    values = settings(reference, parameters, asked, **where)
-    test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed)
+        test, notes = _chosen(function, parameters, meant, {**where, "seed": seed}, limit)
+        test.runs, test.alpha = runs, alpha
+        as_, reference, subject, values = test.reference.name, test.reference, test.subject, test.plan.values
+    else:
+        as_, known = resolved(as_), references()
+        if as_ not in known:
+            raise unknown_name("algorithm", as_, known)
+        reference = known[as_].meaning(meant)
+        subject = Subject(function, reference)
+        values = settings(reference, parameters, set(subject.taken.values()), **where)
+        test = Case(reference, subject, Plan(reference, values, seed), runs, alpha, seed, given=parameters)
     if {"sigma", *(x for p in reference.parameters if p.symbol == "noise_multiplier" for x in p.names)} & {*parameters}:
         test.max_epsilon = max_epsilon
     elif max_epsilon != MOST and reference.unit:
@@ -157,7 +159,7 @@ def conform(
         seed=seed,
         alpha=alpha,
         versions={"numpy": np.__version__},
-        assumed=assumed(reference, values[0], asked, parameters),
+        assumed=test.assumed,
     )
 
 
@@ -178,8 +180,9 @@ def _chosen(
     meant: Sequence[Fault],
     where: Mapping[str, Any],
     limit: float | None,
-) -> tuple[str, list[str]]:
-    """The nearest algorithm, and a note that says so. Raises InputError where the function fits none."""
+) -> tuple[Case, list[str]]:
+    """The comparison with the nearest algorithm, and a note that says which it is. Raises InputError where the function
+    fits none."""
     with _ended_at(limit, function), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = nearest(function, parameters, meant, **where)
@@ -188,9 +191,9 @@ def _chosen(
             "the function's hyper-parameters fit no algorithm: name the one that it should be, and its parameters as "
             "`dpfl-theory conform --algorithms` lists them"
         )
-    rest = "; or ".join(str(one) for one in found[1:3] if one.deviations is not None)
-    note = f"compared with {found[0].name}, the nearest of {len(found)} algorithms{f' (then: {rest})' if rest else ''}"
-    return found[0].name, [note]
+    rest = " or ".join(str(one) for one in found[1:3] if one.deviations is not None)
+    then = f"; next comes {rest}" if rest else ""
+    return found[0].case, [f"compared with {found[0].name}, the nearest of {len(found)} algorithms{then}"]
 
 
 def _others(
@@ -198,8 +201,8 @@ def _others(
 ) -> list[str]:
     """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
     own = {**where, "relation": None}
-    found = nearest(function, parameters, most=0, leave_out=as_, **own)
-    return [f"it does what {one.name} does" for one in found if one.deviations == () and one.same_noise]
+    found = nearest(function, parameters, search=False, leave_out=as_, **own)
+    return [f"it does what {one.name} does" for one in found if one.exact]
 
 
 def _sampled_first(case: Case, seen: Sequence[ObservedDifference]) -> bool:
@@ -227,7 +230,8 @@ def _findings(case: Case) -> list[Finding]:
         if why := case.unheard():
             return by_samples(case, why)
         case.plan.require_separable_noise(case.subject)
-        case.plan = replace(case.plan, step=case.step())
+        if (step := case.step()) != case.plan.step:
+            case.plan = replace(case.plan, step=step)
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]
         case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}

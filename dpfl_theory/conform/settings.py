@@ -84,7 +84,8 @@ def settings(
         }
         v["relation_factor"] = RELATIONS[relation]
         for p in reference.parameters:
-            value = values.get(p.symbol, p.trials[k if p.symbol in taken else 0])
+            built_in = p.default if p.kind == "size" else p.trials[0]  # at 0 an option is off
+            value = values.get(p.symbol, p.trials[k] if p.symbol in taken else built_in)
             v[p.symbol] = value(reference.run(v)) if callable(value) else value
         v["sigma"] = values.get("sigma")
         found.append(reference.with_defaults(v))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.probes import DOUBLE, PATH, Path, chosen
+from dpfl_theory.conform.probes import DOUBLE, PATH, Memory, Path, chosen
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.world import Call, Client
@@ -42,9 +42,9 @@ def same_points(start: Array, seen: Points, expected: Points) -> bool:
     if seen.keys() != expected.keys() or any(len(seen[i]) != len(expected[i]) for i in seen):
         return False
     for i, own in seen.items():
-        off = float(np.max(np.abs(own - expected[i]), initial=0.0))
-        scale = float(np.max(np.abs(expected[i] - start), initial=0.0))
-        if not off <= PATH * scale + DOUBLE * float(np.max(np.abs(own), initial=0.0)):
+        off = np.abs(own - expected[i]).max(initial=0.0)
+        scale = np.abs(expected[i] - start).max(initial=0.0)
+        if not off <= PATH * scale + DOUBLE * np.abs(own).max(initial=0.0):
             return False
     return True
 
@@ -104,6 +104,7 @@ class FirstRound:
     choices: Sequence[Mapping[str, Any]] | None
     w: Array
     _log: list[Call] = field(default_factory=list)
+    _memory: Memory = field(default_factory=Memory, repr=False)
 
     @property
     def points(self) -> Points:
@@ -117,7 +118,7 @@ class FirstRound:
 
     @cached_property
     def _clients(self) -> list[Client]:
-        return replace(self.path.world, log=self._log).clients()
+        return replace(self.path.world, log=self._log).quick_clients()
 
     def play(self, player: Player, ends: list[Any] | None = None) -> Array:
         """w (d,) after the round. ends: those of the local steps, in their order, which are read instead of computed;
@@ -129,5 +130,9 @@ class FirstRound:
 
     def both(self, player: Player) -> tuple[Array, Points]:
         """w after the round, and the points at which a candidate takes gradients."""
-        w = self.play(player)
-        return w, points_of(self._log)
+
+        def played() -> tuple[Array, Points]:
+            return self.play(player), points_of(self._log)
+
+        found: tuple[Array, Points] = self._memory.of(player, None, played)
+        return found

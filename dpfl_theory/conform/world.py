@@ -13,7 +13,7 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Call", "Client", "Records", "World", "constant"]
+__all__ = ["Call", "Client", "QuickClient", "Records", "World", "constant"]
 
 
 class Records(NamedTuple):
@@ -81,6 +81,23 @@ class Client:
         return np.asarray(off @ x / len(off))
 
 
+class QuickClient(Client):
+    """A client for many rounds of algorithms, whose gradient of all records is H (w - start) + its gradient there."""
+
+    def __init__(self, number: int, records: Records, log: list[Call] | None, start: Array) -> None:
+        super().__init__(number, records)
+        self._at_start, self._start = super().gradient(start), start
+        self._curvature = records.x.T @ records.x / len(self)
+        self._log = log
+
+    def gradient(self, w: Any, batch: Any = None) -> Array:
+        if batch is not None:
+            return super().gradient(w, batch)
+        if self._log is not None:
+            self._log.append(Call(self.number, w, None, False))
+        return np.asarray(self._curvature @ (w - self._start) + self._at_start)
+
+
 @dataclass
 class World:
     """Clients, a starting point (d,), and the log of all gradients, if there is one.
@@ -105,6 +122,10 @@ class World:
     def clients(self) -> list[Client]:
         """New clients with the records, which cannot be changed, and this log."""
         return [Client(i, own, self.log) for i, own in enumerate(self._frozen)]
+
+    def quick_clients(self) -> list[Client]:
+        """The same clients for rounds of algorithms, which do not change w in place."""
+        return [QuickClient(i, own, self.log, self.start) for i, own in enumerate(self._frozen)]
 
     @cached_property
     def _frozen(self) -> list[Records]:

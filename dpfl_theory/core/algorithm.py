@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self
 
 from dpfl_theory.core.parameter import Parameter
@@ -84,6 +84,10 @@ class Fault:
 
     def variants(self) -> tuple[Fault, ...]:
         """The fault itself; with a free number, the fault with each usual number."""
+        return self._variants
+
+    @cached_property
+    def _variants(self) -> tuple[Fault, ...]:
         return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
 
 
@@ -197,6 +201,10 @@ class Algorithm:
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         super().__init_subclass__(**keywords)
+        if len(cls.__bases__) == 1 and not any(
+            isinstance(value, Parameter) or name in cls.parameters for name, value in vars(cls).items()
+        ):
+            return  # the parameters are those of its base
         found: dict[str, Parameter] = {}
         for kind in reversed(cls.__mro__):
             for name, value in vars(kind).items():

@@ -30,8 +30,6 @@ from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
 
-PAIRS_SECONDS = 3.0
-"""Duration of the search for pairs of faults, in seconds."""
 MOST_NAMES = 3
 """How many names of deviations that explain first rounds are listed."""
 NEAR = 0.05
@@ -47,7 +45,7 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
-    found = find(case.reference, case.with_more_steps(seen), PAIRS_SECONDS)
+    found = find(case.reference, case.with_more_steps(seen), case.search)
     if found.whole:
         left = with_other_numbers(case, found.whole)
         return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
