@@ -158,6 +158,34 @@ def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fau
     return with_number(f"the local step size is multiplied by {words.format(x='x')}: {without}", RATES, of)
 
 
+def _own_decay() -> Fault:
+    """A local step size that decays each time that the client takes part, as where its scheduler is kept."""
+
+    def of(x: float) -> Fault:
+        def optimizer(inner: Any, a: Any, o: Any, i: Any) -> Any:
+            step, factor = inner(o, i), x ** a.earlier.get(int(i), 0)
+            a.earlier[int(i)] = a.earlier.get(int(i), 0) + 1
+            return lambda g: factor * (g if step is None else step(g))
+
+        def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
+            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            a.earlier = dict(kept.memories)
+            w, after = inner(o, w, kept.state)
+            return w, _Kept(after, a.earlier)
+
+        return local_fault(
+            "a step size that decays with a client's own rounds",
+            f"a client's local step size is multiplied by {x:.6g} after each round in which the client takes part, as "
+            "where its learning-rate scheduler is kept, so that clients that take part more often take shorter steps: "
+            f"the algorithm has one for all; {DECLARE.format('own_lr_decay=x')}",
+            optimizer=Extends(optimizer),
+            round=Extends(round),
+        )
+
+    without = f"the algorithm has one for all; {DECLARE.format('own_lr_decay=x')}"
+    return with_number(f"a client's local step size decays with the rounds in which it takes part: {without}", RATES, of)
+
+
 def _within() -> Fault:
     def of(x: float) -> Fault:
         def optimizer(a: Any, o: Any, i: Any) -> Any:
@@ -261,6 +289,7 @@ VARIATIONS = (
         },
         PER_ROUND,
     ),
+    Variation("own_lr_decay", "factor of a client's step size after each of its own rounds", {}, _own_decay()),
     Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
     Variation("server_momentum", "m = b m + average", {}, _named("server momentum")),
     Variation("steps", "of each client: own, for those that it takes", {"own": OWN_STEPS}),

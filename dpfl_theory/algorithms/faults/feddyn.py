@@ -138,7 +138,13 @@ SERVER = (
 )
 """Mistakes in the server's state."""
 
+NO_MEAN = step_fault(
+    "h is subtracted from w in place of the clients' mean",
+    "the server's vector is w - h/alpha: it is the mean of the clients' ends less h/alpha",
+    divisor=lambda a, o, members: float("inf"),
+)
 COHORT: tuple[Fault, ...] = (
+    NO_MEAN,
     step_fault(
         "the mean over all clients in place of the cohort",
         "the ends of a cohort are divided by the number n of all clients: divide by the number in the cohort",
