@@ -50,7 +50,9 @@ CORRECT = {
 
 
 CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
-"""Findings that any fault may also cause: those about the privacy of the same round."""
+"""Findings that any fault may also cause: those about the privacy of the same round. They are true where they occur:
+pairs of data sets, or runs, show them. For example the mean over the clients whose coins come up in ScaffNew moves by
+C/|S| with one of them, and not by C/n."""
 
 
 @dataclass(frozen=True)
