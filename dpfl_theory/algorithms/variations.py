@@ -163,8 +163,9 @@ def _own_decay() -> Fault:
 
     def of(x: float) -> Fault:
         def optimizer(inner: Any, a: Any, o: Any, i: Any) -> Any:
-            step, factor = inner(o, i), x ** a.earlier.get(int(i), 0)
-            a.earlier[int(i)] = a.earlier.get(int(i), 0) + 1
+            step, rounds = inner(o, i), a.__dict__.setdefault("earlier", {})  # none before the first round
+            factor = x ** rounds.get(int(i), 0)
+            rounds[int(i)] = rounds.get(int(i), 0) + 1
             return lambda g: factor * (g if step is None else step(g))
 
         def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
