@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
-from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault
+from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
-from dpfl_theory.algorithms.faults.carried import CARRIED, MOMENTUM
+from dpfl_theory.algorithms.faults.carried import MOMENTUM
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
@@ -85,9 +85,13 @@ MOMENTA: tuple[tuple[str, str, Step], ...] = (
 """Forms of heavy-ball momentum in optimizers of libraries: name, words and step."""
 
 
+SERVER = -1
+"""The server's place among the clients."""
+
+
 @dataclass(frozen=True)
 class _Kept:
-    """The state of a round, and the memories of the clients' optimizers."""
+    """The state of a round, and the memories of the clients' optimizers, or of the server's."""
 
     state: Any
     memories: dict[int, Any]
@@ -133,6 +137,26 @@ def _kept_momentum() -> Fault:
         )
 
     return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
+
+
+def _server_momentum() -> Fault:
+    """Momentum of the whole round's step, whatever the server does in it."""
+    without = f"the algorithm has none of this kind; {DECLARE.format('server_momentum=b')}"
+
+    def of(b: float) -> Fault:
+        def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
+            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            end, after = inner(o, w, kept.state)
+            m = b * kept.memories.get(SERVER, 0.0) + (end - w)
+            return w + m, _Kept(after, {SERVER: m})
+
+        return step_fault(
+            "server momentum",
+            f"w moves by m = {b:.4g} m + step, where step is that of the algorithm: {without}",
+            round=Extends(round),
+        )
+
+    return with_number(f"w moves by m = b m + step, where step is that of the algorithm: {without}", MOMENTUM, of)
 
 
 RATES = (0.99, 0.998, 0.995, 0.95, 0.9, 0.5)
@@ -184,7 +208,7 @@ def _own_decay() -> Fault:
         )
 
     without = f"the algorithm has one for all; {DECLARE.format('own_lr_decay=x')}"
-    return with_number(f"a client's local step size decays with the rounds in which it takes part: {without}", RATES, of)
+    return with_number(f"a client's local step size decays with its own rounds: {without}", RATES, of)
 
 
 def _within() -> Fault:
@@ -254,7 +278,7 @@ LEFT_OUT = replace(
 
 
 def _named(name: str) -> Fault:
-    return next(one for one in (*LOCAL, *CARRIED) if one.name == name)
+    return next(one for one in LOCAL if one.name == name)
 
 
 DECAYED = "a step size that decays with the rounds"
@@ -292,7 +316,7 @@ VARIATIONS = (
     ),
     Variation("own_lr_decay", "factor of a client's step size after each of its own rounds", {}, _own_decay()),
     Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
-    Variation("server_momentum", "m = b m + average", {}, _named("server momentum")),
+    Variation("server_momentum", "m = b m + average", {}, _server_momentum()),
     Variation("steps", "of each client: own, for those that it takes", {"own": OWN_STEPS}),
     Variation("batches", "of records in local steps: own, for those that the function draws", {"own": OWN_BATCHES}),
     Variation(

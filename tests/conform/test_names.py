@@ -85,7 +85,17 @@ def test_the_cause_of_numbers_that_are_not_finite_is_named() -> None:
 
 def test_noise_is_added_to_all_layers() -> None:
     def round(
-        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, layers: Any, *, eta_g: float, c: float, z: float, r: int
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        layers: Any,
+        eta_g: float,
+        c: float,
+        z: float,
+        r: float,
     ) -> Any:
         total = np.zeros_like(w)
         for i in cohort:
@@ -104,3 +114,16 @@ def test_noise_is_added_to_all_layers() -> None:
 @pytest.mark.parametrize("algorithm", ["feddyn", "scaffold", "scaffnew", "fedadam"])
 def test_reports_name_all_equivalent_faults(algorithm: str) -> None:
     assert equivalent.main([algorithm]) == 0
+
+
+def test_server_momentum_has_an_effect_in_every_round() -> None:
+    correct = function_of("scaffold")
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta_l: float, eta_g: float, K: int) -> Any:
+        inner, m = (None, np.zeros_like(w)) if state is None else state
+        after, inner = correct(w, inner, clients, cohort, rng, eta_l=eta_l, eta_g=eta_g, K=K)
+        m = 0.7 * m + after - w
+        return w + m, (inner, m)
+
+    assert names(round, "scaffold") == {"server momentum"}
+    assert conform(round, "scaffold", runs=0, variations={"server_momentum": 0.7}).conforms

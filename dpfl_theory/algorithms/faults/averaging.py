@@ -70,8 +70,8 @@ def one_message() -> Iterator[Fault]:
             cause = f", as where {how}" if factor == 2.0 else ""
             return average_fault(
                 f"the {which} client of a cohort has another weight",
-                f"the message of the {which} client in the cohort counts {factor:.4g} times as much as it should{cause}: "
-                "give all clients the weights of the algorithm",
+                f"the message of the {which} client in the cohort counts {factor:.4g} times as much as it "
+                f"should{cause}: give all clients the weights of the algorithm",
                 private=factor > 1.0,
                 messages=of_place(k, factor),
             )

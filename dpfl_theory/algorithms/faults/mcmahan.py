@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import average_fault, local_fault, step_fault
+from dpfl_theory.algorithms.faults import average_fault, local_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS, one_message
 from dpfl_theory.algorithms.faults.carried import CARRIED
 from dpfl_theory.core.algorithm import Extends, Fault
@@ -61,11 +61,13 @@ def and_old(a: Any, o: Any, members: Any) -> Any:
 
 WITH_OLD = average_fault(
     "the server's vector counts as one more client",
-    "the sum over the cohort is divided by |S| + 1, with equal weights, as where w is averaged with the clients' ends: "
-    "average the ends alone",
+    "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the clients' "
+    "ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
     weight=lambda a, o, i, members: None,
     divisor=and_old,
 )
+
+
 def squares(o: Any, i: Any) -> Any:
     """n_k^2."""
     return o.records(i) * o.records(i)
