@@ -61,8 +61,8 @@ def and_old(a: Any, o: Any, members: Any) -> Any:
 
 WITH_OLD = average_fault(
     "the server's vector counts as one more client",
-    "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the clients' "
-    "ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
+    "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the "
+    "clients' ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
     weight=lambda a, o, i, members: None,
     divisor=and_old,
 )
