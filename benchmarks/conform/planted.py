@@ -50,7 +50,9 @@ CORRECT = {
 
 
 CONSEQUENCES = ("more than the declared sensitivity", "refuted by the audit")
-"""Findings that any fault may also cause: those about the privacy of the same round."""
+"""Findings that any fault may also cause: those about the privacy of the same round. They are true where they occur:
+pairs of data sets, or runs, show them. For example the mean over the clients whose coins come up in ScaffNew moves by
+C/|S| with one of them, and not by C/n."""
 
 
 @dataclass(frozen=True)
@@ -283,6 +285,32 @@ PLANTED = (
         "    noise = z * bound * np.random.randn(len(w))  # noqa: NPY002\n"
         "    return w - server_lr * (total + noise) / cohort_size, np.median(lengths) if len(lengths) else clip_norm",
     ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "total = (updates * factors).sum(axis=0)",
+        "total = (updates * factors).sum(axis=0) + (updates * factors)[:1].sum(axis=0)",
+        "the first client of a cohort has another weight",
+    ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "(updates * factors).sum(axis=0)",
+        "(updates * factors)[:-1].sum(axis=0)",
+        "the last client of a cohort is left out",
+    ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "    return w - server_lr",
+        "    noise[layers[-1]] = 0.0\n    return w - server_lr",
+        "noise on one layer alone",
+        "    cohort_size: float,\n",
+        "    cohort_size: float,\n    layers: Any,\n",
+    ),
+    Plant(
+        SERVER_ADDS_NOISE,
+        "np.random.randn(len(w))",
+        "np.abs(np.random.randn(len(w)))",
+        "the absolute value of the noise",
+    ),
     # two-sided, built in
     Plant(BUILT_IN_PARAMETERS, "delta = x - w", "delta = (x - w) / ETA_L", "the update in place of the difference"),
     Plant(
@@ -370,6 +398,15 @@ PLANTED = (
     Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "eta_g * (w - y) / (K * eta_l)", GLOBAL_STEP),
     Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "(w - y) / (K * eta_l * eta_g)", GLOBAL_STEP),
     Plant(SCAFFOLD, "(w - y) / (K * eta_l)", "(w - y) / (K * eta_g)", GLOBAL_STEP),
+    Plant(SCAFFOLD, "(K * eta_l)", "((K + 1) * eta_l)", "another number of steps in the control variate"),
+    Plant(SCAFFOLD, "(w - y) / (K", "0.7 * (w - y) / (K", "a factor in the control variate"),
+    Plant(
+        SCAFFOLD,
+        "delta_c += c_plus - c_i",
+        "share = len(clients[i]) / sum(len(clients[j]) for j in cohort)\n"
+        "        delta_c += len(cohort) * share * (c_plus - c_i)",
+        "weights by numbers of records in the server's control variate",
+    ),
     Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c", "the server's control variate moves by the sum"),
     Plant(
         SCAFFOLD,

@@ -29,6 +29,7 @@ CORRECT = {
 NOT_FINITE = ("numbers that are not finite",)
 NOT_KEPT = "the server's momentum is not kept"
 MEAN = "sum(size * y for size, y in zip(sizes, ends)) / sum(sizes)"
+SUM = "w + sum(size * (y - w) for size, y in zip(sizes, ends)) / sum(sizes)"
 SIZES = "sizes = [len(clients[i]) for i in cohort]"
 FEDAVG: tuple[tuple[Any, ...], ...] = (
     ("fedavg_weighted", SIZES, "sizes = [1 for _ in cohort]", "all clients weigh the same"),
@@ -80,6 +81,45 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
     ),
     ("fedavg_weighted", "w + server_lr * (mean - w)", "mean", "no global step size"),
     ("fedavg_weighted", "gradient(y, order", "gradient(w, order", "local gradients at the server's parameters"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        f"{SUM} + sizes[0] / sum(sizes) * (ends[0] - w)",
+        "the first client of a cohort has another weight",
+    ),
+    (
+        "fedavg_weighted",
+        MEAN,
+        f"{SUM} - 0.3 * sizes[-1] / sum(sizes) * (ends[-1] - w)",
+        "the last client of a cohort has another weight",
+    ),
+    (
+        "fedavg_weighted",
+        MEAN,
+        SUM.replace("zip(sizes, ends)", "zip(sizes[1:], ends[1:])"),
+        "the first client of a cohort is left out",
+    ),
+    (
+        "fedavg_weighted",
+        "    return w + server_lr",
+        "    mean[2:] = ends[-1][2:]\n    return w + server_lr",
+        "a layer is that of one client",
+    ),
+    ("fedavg_weighted", MEAN, "(w + sum(ends)) / (1 + len(ends))", "the server's vector counts as one more client"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        f"{SUM} * len(cohort) / len(clients)",
+        "the average times the share of the clients that take part",
+    ),
+    (
+        "fedavg_weighted",
+        "    ends = [train(w, clients[i], rng, lr, epochs, batch_size) for i in cohort]",
+        "    rounds = {} if state is None else state\n"
+        "    ends = [train(w, clients[i], rng, lr * 0.9 ** rounds.get(i, 0), epochs, batch_size) for i in cohort]\n"
+        "    state = {i: rounds.get(i, 0) + (i in cohort) for i in range(len(clients))}",
+        "a step size that decays with a client's own rounds",
+    ),
 )
 
 PULL = "mu * (y - w)"
@@ -160,6 +200,8 @@ ROOT, FIRST, START = "(np.sqrt(v) + tau)", "m = beta_1 * m + (1 - beta_1) * delt
 CORRECTED = "(m / (1 - beta_1**t)) / (np.sqrt(v / (1 - beta_2**t)) + tau)"
 STEP_CORRECTED = "np.sqrt(1 - beta_2 ** (t + 1)) / (1 - beta_1 ** (t + 1)) * m / (np.sqrt(v) + tau)"
 SECOND = "v = beta_2 * v + (1 - beta_2) * delta**2"
+OVER_STEP = "the average is divided by the local step size"
+OF_MULTIPLE = "the optimizer gets a multiple of the average"
 FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedadam", "m / " + ROOT, CORRECTED, "bias correction"),
     ("fedadam", "m / " + ROOT, STEP_CORRECTED, "bias correction of the step size"),
@@ -192,6 +234,17 @@ FEDOPT: tuple[tuple[Any, ...], ...] = (
         "m = beta_2 * m + (1 - beta_2) * delta",
     ),
     ("fedadam", "w + server_lr", "w - server_lr", "the step has the wrong sign"),
+    ("fedadam", SECOND, SECOND.replace("beta_2 *", "np.maximum(v, beta_2 *", 1) + ")", "the largest second moment"),
+    (
+        "fedadam",
+        "m, v, t = (np.zeros_like(w), np.full_like(w, tau**2), 0)",
+        "m, v, top, t = (np.zeros_like(w), np.full_like(w, tau**2), 0.0, 0)",
+        "the largest second moment",
+        "return w + server_lr * m / (np.sqrt(v) + tau), (m, v, t)",
+        "top = np.maximum(top, v)\n    return w + server_lr * m / (np.sqrt(top) + tau), (m, v, top, t)",
+    ),
+    ("fedadam", "for i in cohort], axis=0)", "for i in cohort], axis=0) / lr", OVER_STEP),
+    ("fedadam", "for i in cohort], axis=0)", "for i in cohort], axis=0) * 0.7", OF_MULTIPLE),
     ("fedyogi", "np.sign(v - square)", "np.sign(square - v)", "the sign of the second moment", "", "", NOT_FINITE),
     ("fedyogi", "v = v - (1 - b2) * square * np.sign(v - square)", "v = v + square", "the second moment of FedAdagrad"),
     ("fedyogi", "epsilon**2", "0.0", "v starts at 0"),
@@ -231,6 +284,7 @@ FEDDYN: tuple[tuple[Any, ...], ...] = (
         "- old / alpha",
     ),
     ("feddyn", "moved / len(cohort)", "moved / len(clients)", "the mean over all clients in place of the cohort"),
+    ("feddyn", "moved / len(cohort) - h", "0.0 - h", "h is subtracted from w in place of the clients' mean"),
     ("feddyn", "range(epochs)", "range(epochs + 1)", "one epoch too many"),
     ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),
 )

@@ -98,6 +98,10 @@ class FedDyn(EqualFedAvg):
         y = o.descend(w, i, self.rate(o), self.steps(o, i), self.along(o, i, direction))
         return Regularised(y - w, self.next_dual(o, i, dual, y - w))
 
+    def mean(self, o: Any, members: Any, moves: Any) -> Any:
+        """The mean of the clients' ends, less w."""
+        return o.sum(members, moves, lambda i: self.weight(o, i, members)) / self.divisor(o, members)
+
     def moved(self, o: Any, w: Any, total: Any, members: Any) -> Any:
         """What h moves along, from the sum of the differences y_k - w."""
         return total
@@ -122,10 +126,11 @@ class FedDyn(EqualFedAvg):
         h, duals = self.initial(o, w) if state is None else state
         members = self.members(o)
         trained = o.each(members, lambda i: self.train(o, w, i, duals[i]))
-        total = o.sum(members, o.apply(trained, lambda t: t.difference))
+        moves = o.apply(trained, lambda t: t.difference)
+        total, mean = o.sum(members, moves), self.mean(o, members, moves)
         duals = self.keep(o, duals, members, trained)
         new = self.next_state(o, h, self.moved(o, w, total, members), members)
-        after = w + total / self.divisor(o, members) + self.corrected(o, self.read(o, h, new), duals, members)
+        after = w + mean + self.corrected(o, self.read(o, h, new), duals, members)
         return o.when(o.count(members) > 0, lambda: after, lambda: w), (new, duals)
 
     @classmethod

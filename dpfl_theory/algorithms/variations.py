@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
-from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault
+from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
-from dpfl_theory.algorithms.faults.carried import CARRIED, MOMENTUM
+from dpfl_theory.algorithms.faults.carried import MOMENTUM
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
@@ -85,9 +85,13 @@ MOMENTA: tuple[tuple[str, str, Step], ...] = (
 """Forms of heavy-ball momentum in optimizers of libraries: name, words and step."""
 
 
+SERVER = -1
+"""The server's place among the clients."""
+
+
 @dataclass(frozen=True)
 class _Kept:
-    """The state of a round, and the memories of the clients' optimizers."""
+    """The state of a round, and the memories of the clients' optimizers, or of the server's."""
 
     state: Any
     memories: dict[int, Any]
@@ -135,6 +139,26 @@ def _kept_momentum() -> Fault:
     return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
 
 
+def _server_momentum() -> Fault:
+    """Momentum of the whole round's step, whatever the server does in it."""
+    without = f"the algorithm has none of this kind; {DECLARE.format('server_momentum=b')}"
+
+    def of(b: float) -> Fault:
+        def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
+            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            end, after = inner(o, w, kept.state)
+            m = b * kept.memories.get(SERVER, 0.0) + (end - w)
+            return w + m, _Kept(after, {SERVER: m})
+
+        return step_fault(
+            "server momentum",
+            f"w moves by m = {b:.4g} m + step, where step is that of the algorithm: {without}",
+            round=Extends(round),
+        )
+
+    return with_number(f"w moves by m = b m + step, where step is that of the algorithm: {without}", MOMENTUM, of)
+
+
 RATES = (0.99, 0.998, 0.995, 0.95, 0.9, 0.5)
 """Usual factors of a decaying step size."""
 
@@ -156,6 +180,35 @@ def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fau
         )
 
     return with_number(f"the local step size is multiplied by {words.format(x='x')}: {without}", RATES, of)
+
+
+def _own_decay() -> Fault:
+    """A local step size that decays each time that the client takes part, as where its scheduler is kept."""
+
+    def of(x: float) -> Fault:
+        def optimizer(inner: Any, a: Any, o: Any, i: Any) -> Any:
+            step, rounds = inner(o, i), a.__dict__.setdefault("earlier", {})  # none before the first round
+            factor = x ** rounds.get(int(i), 0)
+            rounds[int(i)] = rounds.get(int(i), 0) + 1
+            return lambda g: factor * (g if step is None else step(g))
+
+        def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
+            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            a.earlier = dict(kept.memories)
+            w, after = inner(o, w, kept.state)
+            return w, _Kept(after, a.earlier)
+
+        return local_fault(
+            "a step size that decays with a client's own rounds",
+            f"a client's local step size is multiplied by {x:.6g} after each round in which the client takes part, as "
+            "where its learning-rate scheduler is kept, so that clients that take part more often take shorter steps: "
+            f"the algorithm has one for all; {DECLARE.format('own_lr_decay=x')}",
+            optimizer=Extends(optimizer),
+            round=Extends(round),
+        )
+
+    without = f"the algorithm has one for all; {DECLARE.format('own_lr_decay=x')}"
+    return with_number(f"a client's local step size decays with its own rounds: {without}", RATES, of)
 
 
 def _within() -> Fault:
@@ -225,7 +278,7 @@ LEFT_OUT = replace(
 
 
 def _named(name: str) -> Fault:
-    return next(one for one in (*LOCAL, *CARRIED) if one.name == name)
+    return next(one for one in LOCAL if one.name == name)
 
 
 DECAYED = "a step size that decays with the rounds"
@@ -261,8 +314,9 @@ VARIATIONS = (
         },
         PER_ROUND,
     ),
+    Variation("own_lr_decay", "factor of a client's step size after each of its own rounds", {}, _own_decay()),
     Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
-    Variation("server_momentum", "m = b m + average", {}, _named("server momentum")),
+    Variation("server_momentum", "m = b m + average", {}, _server_momentum()),
     Variation("steps", "of each client: own, for those that it takes", {"own": OWN_STEPS}),
     Variation("batches", "of records in local steps: own, for those that the function draws", {"own": OWN_BATCHES}),
     Variation(

@@ -579,9 +579,11 @@ def nearest(off: Callable[[Array], Array], usual: Sequence[Sequence[float]]) -> 
     try:
         with np.errstate(all="ignore"):
             tried = {tuple(x): off(np.array(x)) for x in usual}
-            best = min(tried, key=lambda one: float(np.linalg.norm(tried[one])))
+            best = min(tried, key=lambda one: float(np.nan_to_num(np.linalg.norm(tried[one]), nan=np.inf)))
             numbers, now = np.array(best), tried[best]
             started = float(np.linalg.norm(now))
+            if not np.isfinite(started):
+                return None
             if started <= _EXACT * max(float(np.linalg.norm(one)) for one in tried.values()):
                 return numbers if bool((numbers > 0.0).all()) else None
             for step in range(_STEPS):

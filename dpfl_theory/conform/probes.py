@@ -336,8 +336,11 @@ class Spread:
 
 def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
     """Whether two values of a probe are equal up to rounding."""
-    if not np.isfinite(found).all() or not np.isfinite(expected).all():
-        return bool(np.array_equal(np.isfinite(found), np.isfinite(expected)) and not np.isfinite(found).any())
+    finite = np.isfinite(found)
+    if not finite.all() or not np.isfinite(expected).all():
+        if not np.array_equal(finite, np.isfinite(expected)):
+            return False
+        found, expected = np.where(finite, found, 0.0), np.where(finite, expected, 0.0)
     error = float(np.abs(found - expected).max(initial=0.0))
     scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
     rounding = probe.rounding * float(np.abs(expected).max(initial=0.0)) if isinstance(probe, Path) else 0.0

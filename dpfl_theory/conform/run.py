@@ -238,6 +238,8 @@ def _findings(case: Case) -> list[Finding]:
         if _sampled_first(case, finite):
             return []
         named = explained(case, finite)
+        if not named and len(finite) < len(seen):  # the cause may show only there
+            named = [one for one in explained(case, seen) if one.name != UNKNOWN]
         if {fault.name for fault in named} & {UNKNOWN, FIXED, *VAGUE} and (why := case.otherwise_random()):
             case.compared = {}
             return by_samples(case, why)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
@@ -23,6 +23,7 @@ __all__ = [
     "added",
     "by_records",
     "gaussian",
+    "one_message",
     "scaled",
     "stretched",
     "unbounded",
@@ -46,8 +47,52 @@ def scaled(factor: Callable[[Any, Any, int], Any]) -> Part:
     return gaussian(lambda a, o, s: factor(a, o, s) * a.deviation(o))
 
 
+def of_place(k: int, factor: float) -> Extends:
+    """The messages, number k of them times a factor."""
+
+    def messages(inner: Callable[..., Any], a: Any, o: Any, updates: Any) -> Any:
+        found = list(inner(o, updates))
+        if found:
+            found[k] = factor * found[k]
+        return found
+
+    return Extends(messages)
+
+
+def one_message() -> Iterator[Fault]:
+    """The cohort's first or last message counts more or less than the algorithm says."""
+    for which, k, other, how in (
+        ("first", 0, "second", "a sum starts with it and a loop adds it again"),
+        ("last", -1, "last but one", "it is added once more after a loop"),
+    ):
+
+        def of(factor: float, which: str = which, k: int = k, how: str = how) -> Fault:
+            cause = f", as where {how}" if factor == 2.0 else ""
+            return average_fault(
+                f"the {which} client of a cohort has another weight",
+                f"the message of the {which} client in the cohort counts {factor:.4g} times as much as it "
+                f"should{cause}: give all clients the weights of the algorithm",
+                private=factor > 1.0,
+                messages=of_place(k, factor),
+            )
+
+        yield with_number(
+            f"the message of the {which} client in the cohort has another weight than the algorithm gives it",
+            (2.0, 0.5),
+            of,
+        )
+        yield average_fault(
+            f"the {which} client of a cohort is left out",
+            f"the message of the {which} client in the cohort is not in the sum, but the sum is divided as if it were. "
+            f"One cause is a loop that {'starts' if k == 0 else 'ends'} with the {other} message, another is a message "
+            "that is zero: add all of them",
+            messages=of_place(k, 0.0),
+        )
+
+
 BOTH_STEPS = "both step sizes on the server"
 AVERAGING = (
+    *one_message(),
     average_fault(
         "division by |S| in place of r",
         "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
@@ -154,8 +199,8 @@ AVERAGING = (
         (2.0, 0.5),
         lambda times: step_fault(
             "a step of another length",
-            f"the server's step is {times:.4g} times as long as it should be: multiply the average only by the step "
-            "size",
+            f"the server's step is {times:.4g} times as long as it should be, as where the average is multiplied or "
+            "divided once more, or is itself averaged with w: multiply it only by the step size",
             move=lambda a, o, w, step: w + times * a.sign * a.global_step * step,
         ),
     ),

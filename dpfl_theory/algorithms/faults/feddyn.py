@@ -6,7 +6,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import control_fault, local_fault, step_fault
-from dpfl_theory.algorithms.faults.mcmahan import TRAINING
+from dpfl_theory.algorithms.faults.mcmahan import TRAINING, without
 from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["FAULTS"]
@@ -138,7 +138,13 @@ SERVER = (
 )
 """Mistakes in the server's state."""
 
+NO_MEAN = step_fault(
+    "h is subtracted from w in place of the clients' mean",
+    "the server's vector is w - h/alpha: it is the mean of the clients' ends less h/alpha",
+    mean=lambda a, o, members, moves: o.zero,
+)
 COHORT: tuple[Fault, ...] = (
+    NO_MEAN,
     step_fault(
         "the mean over all clients in place of the cohort",
         "the ends of a cohort are divided by the number n of all clients: divide by the number in the cohort",
@@ -151,4 +157,4 @@ COHORT: tuple[Fault, ...] = (
     ),
 )
 
-FAULTS = (*OBJECTIVE, *DUALS, *SERVER, *COHORT, *TRAINING)
+FAULTS = (*OBJECTIVE, *DUALS, *SERVER, *COHORT, *without(TRAINING, "batches for steps"))

@@ -7,7 +7,8 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import step_fault
 from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
-from dpfl_theory.core.algorithm import Extends, Fault
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
+from dpfl_theory.lazy import numpy as np
 
 __all__ = ["faults_of"]
 
@@ -120,6 +121,15 @@ ADAPTIVE = (
         "v is tau before the first round: it starts at tau^2",
         start=lambda a, o: a.adaptivity,
     ),
+    with_number(
+        "the average is multiplied by a number before m and v are made of it",
+        (2.0, 0.5),
+        lambda times: step_fault(
+            "the optimizer gets a multiple of the average",
+            f"m and v are made of {times:.4g} times the average: give the optimizer the average itself",
+            after=Extends(lambda inner, a, o, mean: times * inner(o, mean)),
+        ),
+    ),
     step_fault("v starts at 1", "v is 1 before the first round: it starts at tau^2", start=lambda a, o: 1.0),
 )
 
@@ -130,6 +140,28 @@ def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: A
     m = a.first(o, before, step)
     v = a.second(o, squares, o.square(w + step))
     return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
+
+
+def largest(kept: bool, first: bool) -> Fault:
+    """The largest v so far in place of v, as in AMSGrad. kept: whether it is also what v moves on from. first: whether
+    v before the first round counts."""
+
+    def second(inner: Any, a: Any, o: Any, v: Any, square: Any) -> Any:
+        new = inner(o, v, square)
+        return new if o.number == 0 and not first else np.maximum(v, new)
+
+    def server(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+        (m, v), most = state if isinstance(state[0], tuple) else (state, state[1] if first else 0.0)
+        m = a.first(o, m, step)
+        v = a.second(o, v, o.square(a.squared(o, step, m)))
+        most = np.maximum(most, v)
+        return a.move(o, w, a.scaled(o, step, m, most)), ((m, v), most)
+
+    return step_fault(
+        "the largest second moment",
+        "the step is divided by the root of the largest v so far, as in AMSGrad: divide it by that of v",
+        **({"second": Extends(second)} if kept else {"server": server}),
+    )
 
 
 OF_PARAMETERS = step_fault(
@@ -152,6 +184,7 @@ def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
     ]
     if cls.second_decay is None:
         return found
+    found += [largest(kept, first) for kept in (False, True) for first in (False, True)]
     found.append(
         step_fault(
             "the two decays swapped",

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import average_fault, local_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS
+from dpfl_theory.algorithms.faults import average_fault, local_fault
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS, one_message
 from dpfl_theory.algorithms.faults.carried import CARRIED
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
@@ -53,13 +54,36 @@ UNWEIGHTED = average_fault(
 BY_RECORDS = "weight clients by n_k over the sum of the cohort's numbers of records"
 
 
+def and_old(a: Any, o: Any, members: Any) -> Any:
+    """One more than the number of clients in the cohort."""
+    return o.count(members) + 1
+
+
+WITH_OLD = average_fault(
+    "the server's vector counts as one more client",
+    "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the "
+    "clients' ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
+    weight=lambda a, o, i, members: None,
+    divisor=and_old,
+)
+
+
 def squares(o: Any, i: Any) -> Any:
     """n_k^2."""
     return o.records(i) * o.records(i)
 
 
+TWICE, NOT_ONE = "weighted twice", "weights that do not add up to 1"
+DIVIDED = "a weighted mean divided by the number of clients"
 WEIGHTED = (
     UNWEIGHTED,
+    WITH_OLD,
+    average_fault(
+        "the average times the share of the clients that take part",
+        "the weights add up to |S|/n, as where a mean over the cohort is divided by n and multiplied by |S|; or the "
+        f"server's step has this factor: {BY_RECORDS}",
+        divisor=lambda a, o, members: o.tally(members, o.records) * o.n / over_cohort(a, o, members),
+    ),
     *both(
         "weights over all clients in place of the cohort",
         f"the weights are shares of all clients' records, and those of a cohort add up to less than 1: {BY_RECORDS}",
@@ -67,32 +91,32 @@ WEIGHTED = (
         divisor=of_all,
     ),
     *both(
-        "weighted twice",
+        TWICE,
         "messages are multiplied by their clients' shares of the records twice, as at the client and at the server, so "
         "that the weights add up to less than 1: multiply once",
         weight=lambda a, o, i, members: squares(o, i),
         divisor=lambda a, o, members: o.tally(members, o.records) ** 2,
     ),
     average_fault(
-        "weighted twice",
+        TWICE,
         "messages have weights proportional to the square of the number of records: weights are proportional to n_k",
         weight=lambda a, o, i, members: squares(o, i),
         divisor=lambda a, o, members: o.tally(members, lambda i: squares(o, i)),
     ),
     *both(
-        "a weighted mean divided by the number of clients",
+        DIVIDED,
         "the messages are summed with weights that add up to 1, and the sum is divided by the number of clients: "
         "leave this division out",
         divisor=lambda a, o, members: o.tally(members, o.records) * over_cohort(a, o, members),
     ),
     *both(
-        "weights that do not add up to 1",
+        NOT_ONE,
         "the messages are multiplied by the numbers of records and divided by the number of clients: divide by the sum "
         "of these numbers",
         divisor=over_cohort,
     ),
     *both(
-        "weights that do not add up to 1",
+        NOT_ONE,
         "the messages are multiplied by the numbers of records and not divided: divide by the sum of these numbers",
         divisor=lambda a, o, members: 1,
     ),
@@ -107,6 +131,7 @@ WEIGHTED = (
 )
 """Mistakes in weights by records."""
 EQUAL = (
+    WITH_OLD,
     *both(
         "equal weights over all clients in place of the cohort",
         "the sum over the cohort is divided by the number n of all clients: divide it by the number of clients in it",
@@ -118,8 +143,13 @@ EQUAL = (
         "the clients' messages are summed: divide the sum by the number of clients in the cohort",
         divisor=lambda a, o, members: 1,
     ),
+    *(
+        replace(one, parts={"weight": lambda a, o, i, members: o.records(i), **one.parts})
+        for one in WEIGHTED
+        if one.name in (TWICE, DIVIDED, NOT_ONE) and "update" not in one.parts
+    ),
 )
-"""Mistakes in equal weights."""
+"""Mistakes in equal weights, or in weights by records in their place."""
 
 LAST = average_fault(
     "the last client's end is the result",
@@ -127,6 +157,11 @@ LAST = average_fault(
     "them",
     weight=lambda a, o, i, members: 1.0 if i == members[len(members) - 1] else 0.0,
     divisor=lambda a, o, members: 1.0,
+)
+BY_STEP = average_fault(
+    "the average is divided by the local step size",
+    "the average of y - w is divided by the local step size, as for a gradient: the server's step is for y - w",
+    after=Extends(lambda inner, a, o, mean: inner(o, mean) / a.local_step),
 )
 COHORT = (
     LAST,
@@ -138,6 +173,21 @@ COHORT = (
         )
         for which, k in (("first", 0), ("last", -1))
     ),
+    *(
+        average_fault(
+            "a layer is that of one client",
+            f"the {layer} layer of the average is that of the message of the cohort's {client} client, as where a loop "
+            "assigns it in place of adding to it, or where another client's layer is loaded: average all layers",
+            step=Extends(
+                lambda inner, a, o, members, updates, k=k, j=j: layer_of(
+                    o, inner(o, members, updates), list(a.messages(o, updates)), k, j
+                )
+            ),
+        )
+        for layer, k in (("first", 0), ("last", -1))
+        for client, j in (("last", -1), ("first", 0))
+    ),
+    *one_message(),
     average_fault(
         "the median in place of the mean",
         "each coordinate is the median of the clients' messages, which is another algorithm: average them",
@@ -149,11 +199,7 @@ COHORT = (
         "the differences y - w",
         update=model,
     ),
-    step_fault(
-        "the average is divided by the local step size",
-        "the average of y - w is divided by the local step size, as for a gradient: the server's step is for y - w",
-        move=Extends(lambda inner, a, o, w, step: inner(o, w, step / a.local_step)),
-    ),
+    BY_STEP,
     *(one for one in AVERAGING if one.role in ("cohort", "step") and one.parts.keys() <= {"members", "move"}),
     *(one for one in CARRIED if "divisor" not in one.parts),
 )
@@ -164,6 +210,14 @@ def without_layer(o: Any, u: Any, k: int) -> Any:
     """u with 0 in layer number k."""
     found = 1.0 * u
     found[..., o.layers[k]] = 0.0
+    return found
+
+
+def layer_of(o: Any, u: Any, messages: Sequence[Any], k: int, j: int) -> Any:
+    """u with layer number k of message number j."""
+    found = without_layer(o, u, k)
+    if messages:
+        found[..., o.layers[k]] = messages[j][..., o.layers[k]]
     return found
 
 

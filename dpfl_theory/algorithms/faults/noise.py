@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import noise_fault
 from dpfl_theory.algorithms.faults.averaging import Part, gaussian
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["NOISE", "NO_NOISE", "ROOT", "VARIANCE"]
@@ -49,9 +49,26 @@ def _sent(name: str, description: str, deviation: Callable[[Any, Any], Any]) -> 
     return noise_fault(name, description, private=True, noise=noise)
 
 
+def on_layer(noise: Any, layer: slice) -> Any:
+    """The noise of one layer."""
+    found = 0.0 * noise
+    found[..., layer] = noise[..., layer]
+    return found
+
+
 MULTIPLIER = "sigma where the multiplier was meant"
 NOISE = (
     noise_fault(*NO_NOISE, private=True, noise=lambda a, o, members: o.zero),
+    *(
+        noise_fault(
+            "noise on one layer alone",
+            f"only the {which} layer of the model gets noise: a client's message is clipped as a whole and moves all "
+            "layers, so add noise to every one",
+            private=True,
+            noise=Extends(lambda inner, a, o, members, k=k: on_layer(inner(o, members), o.layers[k])),
+        )
+        for which, k in (("first", 0), ("last", -1))
+    ),
     *_noisy(
         MULTIPLIER,
         "the noise on the average has the noise multiplier z as its standard deviation: it should be z times the "

@@ -43,20 +43,30 @@ def _without_communication(differences: dict[str, Difference]) -> Iterator[Fault
         )
 
 
+COINS = "a coin for each client"
+
+
 def _coins() -> Iterator[Fault]:
     tosses: tuple[Part, ...] = (
         lambda a, o: o.rng.random(o.n) < a.probability,
         lambda a, o: o.rng.random(o.n) > 1.0 - a.probability,
     )
-    divisors: tuple[Part, ...] = (lambda o, speakers: o.n, lambda o, speakers: max(len(speakers), 1))
+    tossed = (
+        "each client tosses its own coin: a round should toss one coin, so that all clients communicate or none does"
+    )
+    random = (
+        ". The sum of their messages is divided by the number of those that communicate, which is random, so that one "
+        "of them moves the average by more than 1/n of the bound on its message"
+    )
     for toss in tosses:
-        for divisor in divisors:
-            yield cohort_fault(
-                "a coin for each client",
-                "each client tosses its own coin: a round should toss one coin, so that all clients communicate or "
-                "none does",
-                round=_own_coins(toss, divisor),
-            )
+        yield cohort_fault(COINS, tossed, round=_own_coins(toss, lambda o, speakers: o.n))
+        yield cohort_fault(
+            COINS,
+            tossed + random,
+            private=True,
+            plain=tossed,
+            round=_own_coins(toss, lambda o, speakers: max(len(speakers), 1)),
+        )
 
 
 def _own_coins(toss: Part, divisor: Part) -> Part:

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records
-from dpfl_theory.core.algorithm import Extends, Fault
+from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
 __all__ = ["FAULTS"]
 
@@ -83,6 +83,33 @@ def global_step() -> Iterator[Fault]:
             "(w - y)/(K eta_l), whatever the server's step is",
             control=taking(lambda a, o, t, factor=factor: factor(a) * a.mean_gradient(t)),  # type: ignore[misc]
         )
+
+
+def steps_in_control() -> Iterator[Fault]:
+    """c_i^+ divides by another number of steps."""
+    name = "another number of steps in the control variate"
+    for more in (1, -1):
+        yield control_fault(
+            name,
+            f"c_i^+ divides w - y by (K {'+' if more > 0 else '-'} 1) eta_l, as where a loop's counter is read after "
+            "its end or counts from another number: divide by K eta_l, where K counts the gradients taken",
+            control=taking(lambda a, o, t, more=more: a.mean_gradient(t) * a.local_steps / (a.local_steps + more)),  # type: ignore[misc]
+        )
+    yield with_number(
+        "in c_i^+ the mean of the gradients has a factor",
+        (2.0, 0.5),
+        lambda times: control_fault(
+            "a factor in the control variate",
+            f"in c_i^+ the mean of the gradients of the client's steps has the factor {times:.4g}: it is "
+            "(w - y)/(K eta_l) itself",
+            control=taking(lambda a, o, t: times * a.mean_gradient(t)),
+        ),
+    )
+
+
+def weighted_difference(inner: Callable[..., Any], a: Any, o: Any, t: Any) -> Any:
+    """c_i^+ - c_i times |S| and the client's share of the cohort's records."""
+    return o.count(o.cohort) * by_records(a, o, t.i, o.cohort) * inner(o, t)
 
 
 def all_move(change: Callable[..., Any], hears: bool) -> Part:
@@ -167,6 +194,13 @@ def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
 NEW = (
     *in_the_loop(),
     *global_step(),
+    *steps_in_control(),
+    control_fault(
+        "weights by numbers of records in the server's control variate",
+        "c moves by the differences c_i^+ - c_i with weights by the clients' shares of the cohort's records: c is the "
+        "plain mean of all c_i, so add their sum over n",
+        sent=Extends(weighted_difference),
+    ),
     *absent(),
     control_fault(
         "the control variate is the gradient at the end",
@@ -309,6 +343,7 @@ FAULTS = (
     step_fault(
         "the step has the wrong sign", "the server moves in the opposite direction", move=lambda a, o, w, step: w - step
     ),
+    *one_message(),
     *STEPS,
     *NEW,
     *added(),

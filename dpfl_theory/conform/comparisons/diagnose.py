@@ -147,8 +147,8 @@ def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
     if not any(fault.once for one in suspects for fault in one.faults):
         return suspects
     path = case.plan.spreads[0].path.first
-    if probe_without_noise(case.subject, path.world, path.v, path.who).numbers <= path.world.d:
-        return suspects
+    if probe_without_noise(case.subject, path.world, path.v, path.who).numbers < 2 * path.world.d:
+        return suspects  # one vector, and perhaps the noise of some numbers
     return [one for one in suspects if not any(fault.once for fault in one.faults)] or suspects
 
 

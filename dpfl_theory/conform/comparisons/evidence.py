@@ -28,6 +28,8 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
                 return f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
             return f"{one.probe.name}: its dependence between coordinates or rounds is not the algorithm's"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
+        if not np.isfinite(one.value[k]).all():
+            return f"{one.probe.name}: in round {k + 1} w is not finite"
         at = one.probe.world.start if k == 0 else expected[k - 1]
         a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
         apart = float(np.linalg.norm(one.value[k] - expected[k]))

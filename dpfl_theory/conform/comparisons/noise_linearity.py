@@ -17,6 +17,7 @@ from dpfl_theory.conform.user_function import UserFunctionError, generators_kept
 from dpfl_theory.problems.base import Array
 
 __all__ = [
+    "ABSOLUTE",
     "ADAPTS",
     "CHANGES",
     "CONSTANT",
@@ -41,7 +42,8 @@ SCALED = "noise scaled by data"
 TRANSFORMED = "noise that is transformed together with data"
 CONSTANT = "a constant vector, or noise from a fixed seed"
 ADAPTS = "a clip level that learns from data, with noise"
-SIZES = (0.5, 3.0, 6.0)
+ABSOLUTE = "the absolute value of the noise"
+SIZES = (0.5, -3.0, 6.0)
 """The numbers of standard deviations by which a number of the noise is moved."""
 TIMES = 3.0
 """The factor by which residuals are multiplied, to see whether the effect of noise follows the data."""
@@ -96,12 +98,14 @@ def bent(case: Case) -> Finding | None:
         else:
             return None
         if (j := _apart(found, expected)) is not None:
-            moved = (float(np.linalg.norm(x[j])) * size for x in (found, expected))
+            moved = [float(np.linalg.norm(x[j])) * abs(size) for x in (found, expected)]
+            name, said = _cause(case, path, size, found, small)
             seen = "a normal number of {:g} moves w by {:.4g}, and {:.4g} would be proportional to small ones".format(
                 size, *moved
             )
-            name, said = _cause(case, path, size, found, small)
-            return Finding(name, said, seen, case.lines("noise"), private=name == NOT_GAUSSIAN)
+            if name == ABSOLUTE:
+                seen = f"normal numbers of {size:g} and {-size:g} move w by the same vector of length {moved[0]:.4g}"
+            return Finding(name, said, seen, case.lines("noise"), private=name in (NOT_GAUSSIAN, ABSOLUTE))
     return None
 
 
@@ -117,6 +121,12 @@ def _cause(case: Case, path: Path, size: float, found: Sequence[Array], small: S
         except UserFunctionError:
             continue
         apart = apart or len(theirs) != len(found) or _apart(found, theirs) is not None
+    if not apart and size < 0.0 and _apart([-x for x in found], small) is None:
+        return ABSOLUTE, (
+            "a normal number and its negative have the same effect on w, in proportion to their size: the noise is "
+            "made of absolute values, which the accounting of the Gaussian mechanism does not cover; add the normal "
+            "numbers themselves"
+        )
     if not apart:
         return NOT_GAUSSIAN, (
             "the added noise is not the drawn normal numbers times a matrix: they are clipped, rounded or "
