@@ -16,18 +16,6 @@ from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
 
-__all__ = [
-    "SEARCH_SCHEMA",
-    "CheckDocument",
-    "CheckRecord",
-    "OfStatement",
-    "SearchDocument",
-    "exponent_of",
-    "read",
-    "schema",
-    "search_schema",
-]
-
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]
 OfChecks = Literal["as expected", "differs", "undecided"]

@@ -24,8 +24,6 @@ from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.core import Performance
 
-__all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
-
 SOLVER_TOLERANCE = 1e-6
 """Excess of the guarantee over the bound that is attributed to the solver when a bound is tight and no rational proof
 was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""

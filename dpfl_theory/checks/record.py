@@ -28,8 +28,6 @@ from dpfl_theory.runtime.console import print_message
 from dpfl_theory.runtime.evidence_table import section, write
 from dpfl_theory.runtime.threads import usable_cores
 
-__all__ = ["record"]
-
 Document = Mapping[str, Any]
 
 

@@ -14,8 +14,6 @@ from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.console import Progress, choice, parse_seed
 
-__all__ = ["audit"]
-
 CONFIDENCE = 1.0 - 1e-6
 """All limits of one call hold together with this probability."""
 

@@ -19,8 +19,6 @@ from dpfl_theory.runtime.console import emit, print_message
 from dpfl_theory.statements import paper
 from dpfl_theory.statements.power import recorded
 
-__all__ = ["WITH", "lines", "list_items", "matching", "show_item"]
-
 SHORT = 12
 """The most characters of a default in its column."""
 

@@ -21,32 +21,6 @@ from dpfl_theory.runtime.console import FULL, PAPER, as_options, emit, option, p
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store
 
-__all__ = [
-    "Device",
-    "Folder",
-    "Format",
-    "Fresh",
-    "Full",
-    "Jobs",
-    "Kept",
-    "Output",
-    "Paper",
-    "Scheduler",
-    "Schema",
-    "Seed",
-    "Target",
-    "UserFile",
-    "add_options",
-    "deliver",
-    "give_schema",
-    "one_statement",
-    "opened",
-    "parse_jobs",
-    "parse_limit",
-    "target_of",
-    "text_option",
-]
-
 F = TypeVar("F", bound=Callable[..., Any])
 OWN_LIMIT = "10m"
 """The default time limit of a check of a user's file."""

@@ -17,8 +17,6 @@ from dpfl_theory.errors import DpflError
 from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, option
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
-__all__ = ["Output", "as_text", "busy", "plain_formula", "rounded", "within"]
-
 DIGITS = 5
 ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
 

@@ -16,8 +16,6 @@ from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.runtime.console import option
 
-__all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
-
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -26,8 +26,6 @@ from dpfl_theory.runtime.console import choice, emit, parse_budget
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 from dpfl_theory.statements.noise_constants import constant as constant_of
 
-__all__ = ["commands"]
-
 app = typer.Typer(rich_markup_mode=None)
 WIDE = {"max_content_width": 110}
 

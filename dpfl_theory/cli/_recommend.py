@@ -18,17 +18,6 @@ from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, 
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.console import option, print_message
 
-__all__ = [
-    "as_text",
-    "comparison_text",
-    "draw_comparison",
-    "draw_neighbourhoods",
-    "kind_of",
-    "number",
-    "parsed",
-    "with_inputs",
-]
-
 METAVARS = {"count": "N", "word": "NAME"}
 APART = (
     "algorithm", "rule", "vacuous", "would_help", "inputs", "certificate", "warnings", "terms", "noise", "unrounded",

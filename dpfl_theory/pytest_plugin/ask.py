@@ -13,8 +13,6 @@ from dpfl_theory.pytest_plugin.options import PluginSettings
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
 
-__all__ = ["Request", "request_from"]
-
 
 @dataclass(frozen=True)
 class Request:

@@ -11,8 +11,6 @@ from dpfl_theory.errors import DpflError
 from dpfl_theory.pytest_plugin.options import settings_of
 from dpfl_theory.pytest_plugin.session import LIMIT, end_undecided
 
-__all__ = ["Conforms"]
-
 
 class Conforms:
     """Comparison of a function of one round with a reference, for one test."""

@@ -9,8 +9,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["UNDECIDED", "PluginSettings", "add_options", "settings_of"]
-
 UNDECIDED = ("skip", "fail")
 """Outcomes of a test whose theorem is undecided."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from dpfl_theory.pytest_plugin.ask import Request
     from dpfl_theory.pytest_plugin.session import Checked
 
-__all__ = ["outcome", "properties"]
-
 OPEN = ("inconclusive", UNCHECKED)
 """The undecided verdicts of a statement."""
 _SHOWN = 5

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from dpfl_theory.core.evidence import Evidence
     from dpfl_theory.pytest_plugin.ask import Request
 
-__all__ = ["LIMIT", "CheckTheorem", "Checked", "end_undecided"]
-
 LIMIT = 600.0
 """Time limit for a round's test and for a check of the user's own, as in ``dpfl-theory check --file`` [s]."""
 

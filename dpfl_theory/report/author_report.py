@@ -20,25 +20,6 @@ from dpfl_theory.report.proof_map import proof_graph, undermined
 from dpfl_theory.statements.paper import known as papers
 from dpfl_theory.statements.summary import in_markdown
 
-__all__ = [
-    "SharedCause",
-    "affected",
-    "author_report",
-    "by_typo",
-    "causes_of",
-    "counted",
-    "grades_of",
-    "introduction",
-    "provenances",
-    "read_alike",
-    "refuting_checks",
-    "report_on",
-    "same_text_entries",
-    "script_path",
-    "script_text",
-    "showing_command",
-]
-
 PLACE = resources.files("dpfl_theory") / "statements"
 """The folder of the papers' packages with the scripts of their counterexamples."""
 

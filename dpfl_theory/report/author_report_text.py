@@ -10,8 +10,6 @@ from dpfl_theory.core import Effect
 from dpfl_theory.report.author_report import by_typo
 from dpfl_theory.report.markdown import escaped, one_line, terminal
 
-__all__ = ["as_markdown", "as_text", "place", "verdict_text"]
-
 
 def verdict_text(verdict: str) -> str:
     """A verdict as the end of a sentence.

@@ -17,8 +17,6 @@ from dpfl_theory.report.proof_map import neighbours, proof_graph, proof_map
 from dpfl_theory.report.site import CERTIFICATES, FIGURES, INDEX, Site, file_names
 from dpfl_theory.runtime.cache import Store
 
-__all__ = ["build"]
-
 
 def build(
     output: Path,

@@ -20,8 +20,6 @@ from dpfl_theory.schemas.models import published
 from dpfl_theory.validation.document import ValidationDocument
 from dpfl_theory.validation.document import read as read_validation
 
-__all__ = ["FOLDER", "Documents", "read", "schema"]
-
 FOLDER = "evidence"
 
 

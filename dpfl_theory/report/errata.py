@@ -28,8 +28,6 @@ from dpfl_theory.report.proof_map import ProofMap
 from dpfl_theory.report.site import Site
 from dpfl_theory.report.templates import anchor
 
-__all__ = ["Finding", "PaperErrata", "collect", "write_author_report"]
-
 
 @dataclass(frozen=True)
 class Finding:

@@ -14,8 +14,6 @@ from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.validation.cache import figures_slot, take_figures
 
-__all__ = ["FOLDER", "Figures"]
-
 FOLDER = "figures"
 SVG_BYTES = 600_000
 """A larger figure is shown as PNG: browsers are slow with such paths."""

@@ -13,8 +13,6 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["RAISED", "FormulaLine", "hypotheses", "latex", "lines", "mathml", "prescriptions", "symbols"]
-
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
 

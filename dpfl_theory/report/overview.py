@@ -15,8 +15,6 @@ from dpfl_theory.report.author_report import SharedCause, provenances
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata
 
-__all__ = ["PaperSummary", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
-
 THEOREMS = ("theorem", "corollary")
 WITHIN = 2.0
 """A bound within this factor of the measured value is called near."""

@@ -19,21 +19,6 @@ from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, in_rows
 
-__all__ = [
-    "MARKS",
-    "LinkedStatement",
-    "Neighbours",
-    "Node",
-    "ProofMap",
-    "RefutedPremise",
-    "dependents",
-    "neighbours",
-    "proof_graph",
-    "proof_map",
-    "refuted_premises",
-    "undermined",
-]
-
 MARKS = {
     "holds": "✓",
     "violated": "✗",

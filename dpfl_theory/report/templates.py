@@ -15,8 +15,6 @@ from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.markdown import html
 
-__all__ = ["anchor", "render", "significant"]
-
 PLACE = Path(__file__).parent
 _BLANK = re.compile(r"<pre\b.*?</pre>|(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)", re.DOTALL)
 """Line ends between cells, and empty lines; and code, in which they are kept."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import mmap
 from typing import Protocol
 
-__all__ = ["FirstTurn", "claim_announcement", "share"]
-
 
 class FirstTurn(Protocol):
     """A lock that the first process to print takes, and never releases."""

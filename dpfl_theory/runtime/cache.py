@@ -21,8 +21,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.console import print_message
 from dpfl_theory.runtime.entries import Entry
 
-__all__ = ["OFF", "VARIABLE", "Store", "place", "reused"]
-
 DEFAULT = Path(".dpfl-theory", "evidence.sqlite")
 """The default path, relative to the working directory."""
 VARIABLE = "DPFL_THEORY_STORE"

@@ -16,21 +16,6 @@ from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, format_e
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.interrupts import interruptible
 
-__all__ = [
-    "FULL",
-    "PAPER",
-    "Progress",
-    "choice",
-    "emit",
-    "parse_alpha",
-    "parse_budget",
-    "parse_seed",
-    "print_message",
-    "run_app",
-    "seconds_left",
-    "time_left",
-]
-
 FULL = "All checks and runs [default: as many as decide every verdict]."
 PAPER = "As many runs and points as in the papers; some scripts take hours."
 """The help of the options of a profile."""

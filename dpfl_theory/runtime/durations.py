@@ -16,15 +16,6 @@ from typing import Any
 
 from dpfl_theory.runtime.evidence_table import section
 
-__all__ = [
-    "LONG_SECONDS",
-    "check_seconds",
-    "seconds_of_checks",
-    "seconds_of_methods",
-    "seconds_of_validations",
-    "validation_seconds",
-]
-
 LONG_SECONDS = 0.75
 """A check that takes at least this long is recorded by name."""
 NOISE = 1.5

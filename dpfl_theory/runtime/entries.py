@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["KINDS", "Entry", "from_lines", "to_lines"]
-
 KINDS = ("check", "validation", "point", "figures", "recommend", "cell")
 """The kinds of results: of a check, a validation's data, a point of them, its figures, a search or confirmation of
 `recommend`, a cell of a sweep."""

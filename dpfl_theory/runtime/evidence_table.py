@@ -25,8 +25,6 @@ from typing import Any
 
 from dpfl_theory.runtime.atomic_files import write as write_file
 
-__all__ = ["FILE", "section", "write"]
-
 FILE = Path(__file__).parents[1] / "statements" / "evidence.jsonl"
 
 

@@ -18,8 +18,6 @@ from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.runtime.announce import FirstTurn, share
 
-__all__ = ["Lost", "Pool", "Processes", "end_with_parent"]
-
 _POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 """Environment variables that bound the threads of a library, if they are set before that library is loaded."""
 

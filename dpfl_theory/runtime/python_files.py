@@ -9,8 +9,6 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["module_from_file"]
-
 
 def module_from_file(file: Path) -> Any:
     """Run a file as a module; its folder is on the import path meanwhile. Raises InputError for a missing file."""

@@ -17,17 +17,6 @@ from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.entries import Entry
 from dpfl_theory.runtime.keys import canonical, key
 
-__all__ = [
-    "Parcel",
-    "Slot",
-    "StoredResult",
-    "collect_parcels",
-    "keep_all",
-    "parcels",
-    "state_of",
-    "unpack",
-]
-
 T = TypeVar("T")
 
 

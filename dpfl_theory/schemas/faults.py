@@ -12,8 +12,6 @@ from pydantic_core import PydanticCustomError
 from dpfl_theory.errors import InputError
 from dpfl_theory.related import instead
 
-__all__ = ["Faults", "another", "known_name", "near", "shorten", "unknown", "validated", "versioned"]
-
 _MOST = 20
 """Faults that are reported one by one."""
 

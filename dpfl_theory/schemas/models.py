@@ -9,21 +9,6 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from dpfl_theory.core.parameter import LARGEST
 
-__all__ = [
-    "OF_KIND",
-    "Count",
-    "GivenWarning",
-    "Model",
-    "NonNegative",
-    "Positive",
-    "Probability",
-    "Share",
-    "Table",
-    "described_field",
-    "published",
-    "unstable_field",
-]
-
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 """The JSON Schema that pydantic writes."""
 

@@ -23,8 +23,6 @@ from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import concerned, run_symbols, values_of
 from dpfl_theory.sweep.algorithms import Hyper
 
-__all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]
-
 Symbols = Mapping[str, float]
 
 

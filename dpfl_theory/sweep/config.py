@@ -19,8 +19,6 @@ from dpfl_theory.simulation.observables import catalogue
 from dpfl_theory.sweep.algorithms import Privacy, algorithms
 from dpfl_theory.sweep.problems import DATA, problems
 
-__all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "with_assignments"]
-
 Whole = Annotated[int, Field(ge=0, lt=2**64)]
 
 

@@ -20,8 +20,6 @@ from dpfl_theory.sweep.algorithms import Hyper, algorithms
 from dpfl_theory.sweep.config import RUN, Common, Sobol, document
 from dpfl_theory.sweep.problems import DATA, problems
 
-__all__ = ["Cell", "Design", "designed"]
-
 MOST_CELLS = 10**6
 _DESIGNS = ("grid", "list", "sobol", "output")
 _OF_TABLES = ("problem", "algorithm", "privacy")

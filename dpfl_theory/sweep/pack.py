@@ -34,8 +34,6 @@ from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.problems import build_problem
 
-__all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
-
 WIDEST = 32
 """Replicates of a block: a multiple of the block sizes of every BLAS, and enough for an efficient round."""
 MOST_KEPT = 2**27

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from dpfl_theory.sweep.table import Table
 
-__all__ = ["assigned", "draw"]
-
 _WORDS = ("logx", "logy", "linx", "liny")
 _MARKERS = "osD^vP*"
 _MOST_CURVES = 14

@@ -28,19 +28,6 @@ from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
 
-__all__ = [
-    "KIND",
-    "Executor",
-    "needs_processes",
-    "parts_of",
-    "planned",
-    "run",
-    "single",
-    "sweep",
-    "usual_pack",
-    "versions",
-]
-
 KIND = "cell"
 Executor = Callable[..., list[list[str]]]
 """A function that runs pieces of work, as `dpfl_theory.runtime.executor.spread` does."""

@@ -33,8 +33,6 @@ from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt,
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
 from dpfl_theory.validation.tasks import Pieces, order_of, together
 
-__all__ = ["default_jobs", "main", "run_all", "validate"]
-
 
 def run_all(scripts: Sequence[Script], options: RunOptions, jobs: int) -> int:
     """Run the scripts and report the results on stderr; returns the exit code.

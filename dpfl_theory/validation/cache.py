@@ -20,8 +20,6 @@ from dpfl_theory.runtime.slots import Slot
 from dpfl_theory.runtime.sources import Sources, sources_of
 from dpfl_theory.validation.script import Context, Script, folder
 
-__all__ = ["data_slot", "figures_slot", "fingerprint", "keep_figures", "take_figures"]
-
 _BASE = ("dpfl_theory.validation.run",)
 """The module that runs every script."""
 

@@ -13,8 +13,6 @@ from dpfl_theory.schemas.faults import versioned
 from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
 from dpfl_theory.validation.run import SCHEMA
 
-__all__ = ["ValidationDocument", "read", "schema"]
-
 
 class Claim(Table):
     """One of the paper's claims as a predicate, or a question of our own."""

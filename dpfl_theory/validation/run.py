@@ -21,8 +21,6 @@ from dpfl_theory.validation.cache import data_slot, figures_slot, fingerprint, k
 from dpfl_theory.validation.claims import fault
 from dpfl_theory.validation.script import Context, Script, command
 
-__all__ = ["SCHEMA", "redraw", "run", "subfolder", "to_json"]
-
 SCHEMA = "dpfl-theory/validation/1"
 
 

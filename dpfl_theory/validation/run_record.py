@@ -16,8 +16,6 @@ from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, UNDECIDED
 from dpfl_theory.validation.run import run
 from dpfl_theory.validation.script import Context, Script
 
-__all__ = ["RunOptions", "ScriptResult", "attempt", "exit_code", "failure", "report"]
-
 INTERNAL = 70
 
 

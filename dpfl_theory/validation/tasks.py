@@ -24,8 +24,6 @@ from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, failure, report
 from dpfl_theory.validation.script import Script, known_to_python, load
 
-__all__ = ["Pieces", "PointResult", "Waiting", "order_of", "seconds_of", "together"]
-
 File = tuple[Path, Path | None]
 """A script's file, and the folder of scripts that it is found in."""
 
