@@ -20,7 +20,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.inputs import Budget, inputs_of
 from dpfl_theory.recommend.tuned import Tuned, tuned
-from dpfl_theory.schemas.models import OF_KIND, Model, Positive, Probability, described_field
+from dpfl_theory.schemas import OF_KIND, Model, Positive, Probability, described_field
 from dpfl_theory.simulation import Cohort, Simulation
 
 __all__ = ["Certified", "Hyper", "Privacy", "algorithms"]

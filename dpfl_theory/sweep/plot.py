@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import finite
-from dpfl_theory.schemas.faults import near
+from dpfl_theory.schemas import near
 from dpfl_theory.validation import style
 
 if TYPE_CHECKING:
