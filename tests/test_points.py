@@ -14,7 +14,7 @@ from dpfl_theory.cli import main
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, Reuse
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult
+from dpfl_theory.validation.run import RunOptions, ScriptResult
 from dpfl_theory.validation.tasks import Pieces
 
 Output = pytest.CaptureFixture[str]

@@ -20,7 +20,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, report_of, run_plan
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.validation import Context, Script, load
-from dpfl_theory.validation.run_record import RunOptions
+from dpfl_theory.validation.run import RunOptions
 
 Output = pytest.CaptureFixture[str]
 

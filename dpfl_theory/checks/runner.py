@@ -22,7 +22,7 @@ from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.durations import check_seconds
+from dpfl_theory.runtime.evidence_table import check_seconds
 from dpfl_theory.runtime.executor import run_pieces, several
 from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.runtime.threads import usable_cores

@@ -112,7 +112,7 @@ def reproduce(
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
     from dpfl_theory.validation.batch import default_jobs
-    from dpfl_theory.validation.run_record import RunOptions
+    from dpfl_theory.validation.run import RunOptions
 
     context = validation.Context(
         validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)

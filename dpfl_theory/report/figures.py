@@ -12,7 +12,7 @@ from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.report.entries import natural
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.cache import Store
-from dpfl_theory.validation.cache import figures_slot, take_figures
+from dpfl_theory.validation.run import figures_slot, take_figures
 
 FOLDER = "figures"
 SVG_BYTES = 600_000

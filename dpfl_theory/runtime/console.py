@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dpfl_theory.encoding import tolerant
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.interrupts import interruptible
+
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Lock
 
 FULL = "All checks and runs [default: as many as decide every verdict]."
 PAPER = "As many runs and points as in the papers; some scripts take hours."
@@ -236,3 +240,27 @@ class Progress:
             self.bar.add_task(self.title, total=1.0, label="")
             self.bar.start()
         self.bar.update(self.bar.task_ids[0], completed=share, label=label)
+
+
+_said = mmap.mmap(-1, 1)
+"""Not 0 where it was printed in this process, or in one that is a copy of it."""
+_turns: list[Lock] = []
+"""Locks that the first process to print takes, and never releases."""
+
+
+def share(turn: Lock) -> None:
+    """Of all processes that share this lock, only the first one prints."""
+    _turns.append(turn)
+
+
+def claim_announcement() -> bool:
+    """Whether this process may print, which is then its last time.
+
+    >>> _said[0] = 0
+    >>> claim_announcement(), claim_announcement()
+    (True, False)
+    """
+    if _said[0] or not all(turn.acquire(block=False) for turn in _turns):
+        return False
+    _said[0] = 1
+    return True

@@ -13,8 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.cache import Entry, Store
 from dpfl_theory.runtime.keys import canonical, key
 
 T = TypeVar("T")

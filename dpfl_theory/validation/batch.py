@@ -29,7 +29,7 @@ from dpfl_theory.runtime.console import (
 from dpfl_theory.runtime.executor import several, spread
 from dpfl_theory.runtime.forecast import Forecast
 from dpfl_theory.runtime.threads import usable_cores
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, exit_code, report
+from dpfl_theory.validation.run import RunOptions, ScriptResult, attempt, exit_code, report
 from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
 from dpfl_theory.validation.tasks import Pieces, order_of, together
 

@@ -16,8 +16,7 @@ from patience import HANGS, given_time
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.cache import Entry, Store
 from dpfl_theory.runtime.slots import Slot
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 from dpfl_theory.sweep import pack
