@@ -34,10 +34,6 @@ def sweep(
     limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit of a cell.")] = None,
     store: Kept = None,
     fresh: Fresh = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue an earlier run; needs a store. Finished cells are always reused."),
-    ] = False,
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="The file for results (.csv, .parquet) or a figure (.svg, .png).")
     ] = None,
@@ -84,8 +80,6 @@ def sweep(
         emit(laid_out(as_rows(estimate(found, processes))))
         return 0
     with on(scheduler) as workers, opened(store) as kept, Progress("sweep") as progress:
-        if resume and (fresh or kept is None):
-            raise InputError("--resume takes finished cells from the store: leave --fresh and --store off out")
         table = run(
             design, jobs=workers or processes, pack=many, limit=seconds, store=kept, resume=not fresh, progress=progress
         )
