@@ -59,13 +59,31 @@ def parameters(kinds: Iterable[type[Mechanism]]) -> dict[str, Parameter]:
     return {name: found[name] for name in (*(n for n in found if n not in shared), *shared)}
 
 
-def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callable[[F], F]:
-    """Add an option for each parameter to a command, after its first parameter; it gets them as ``**given``, as text.
+def with_options(made: Iterable[Parameter], kinds: Mapping[str, type[Mechanism]]) -> Callable[[F], F]:
+    """Add an option for each parameter and its other names to a command, after its first parameter; it gets them as
+    ``**given``, as text.
 
-    ``algorithms`` are those of the command: the help of an option says which of them take it.
+    ``kinds`` are the algorithms of the command: the help of an option says which of them take it.
     """
-    known = tuple(algorithms)
-    return add_options([_option(p, known) for p in made])
+    own = {p.name: p for p in made}
+    others: dict[tuple[str, str], list[str]] = {}
+    for name, kind in kinds.items():
+        for pair in kind.aliases.items():
+            others.setdefault(pair, []).append(name)
+    return add_options(
+        [
+            *(_option(p, tuple(kinds)) for p in own.values()),
+            *(
+                text_option(alias, _metavar(own[meant]), f"another name for {option(meant)} with {', '.join(names)}.")
+                for (alias, meant), names in others.items()
+                if meant in own
+            ),
+        ]
+    )
+
+
+def _metavar(p: Parameter) -> str:
+    return "|".join(p.choices) or ("N" if p.whole else "X")
 
 
 def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
@@ -76,7 +94,7 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     if others:
         few = len(others) < len(p.takers)
         text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
-    return text_option(p.name, "|".join(p.choices) or ("N" if p.whole else "X"), text)
+    return text_option(p.name, _metavar(p), text)
 
 
 def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: str | None = None) -> Mechanism:

@@ -43,14 +43,6 @@ Algorithm = Annotated[
 ]
 
 
-def _rounds_named(alias: str) -> Any:
-    """The option for another name of the rounds."""
-    names = ", ".join(name for name, kind in KNOWN.items() if alias in kind.aliases)
-    return typer.Option(metavar="N", help=f"Another name for --rounds with {names}.")
-
-
-Iterations = Annotated[str | None, _rounds_named("iterations")]
-Steps = Annotated[str | None, _rounds_named("steps")]
 MultiplierOf = Annotated[
     str | None,
     typer.Option(
@@ -83,8 +75,6 @@ def commands() -> dict[str, Any]:
 @with_options(PARAMETERS.values(), KNOWN)
 def account(
     algorithm: Algorithm,
-    iterations: Iterations = None,
-    steps: Steps = None,
     multiplier_of: MultiplierOf = None,
     sigma: Sigma = None,
     clip: Clip = None,
@@ -111,7 +101,6 @@ def account(
       dpfl-theory privacy account --algorithm poisson-gaussian \\
         --sampling-rate 256/60000 --noise-multiplier 1.3 --steps 3510 --delta 1e-5
     """
-    given |= {"iterations": iterations, "steps": steps}
     kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     if (delta is None) == (epsilon is None):
@@ -154,8 +143,6 @@ def calibrate(
     algorithm: Algorithm,
     epsilon: KeptEpsilon,
     delta: KeptDelta,
-    iterations: Iterations = None,
-    steps: Steps = None,
     clip: Clip = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
@@ -171,7 +158,6 @@ def calibrate(
       dpfl-theory privacy calibrate --algorithm dp-norm-ec --rounds 1000 \\
         --epsilon 8 --delta 1e-5 --clip 1
     """
-    given |= {"iterations": iterations, "steps": steps}
     kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     mechanism = build(kind, given, computed="noise_multiplier")
@@ -244,7 +230,6 @@ def constant(
     id_: Annotated[str, typer.Argument(metavar="ID", help=f"The prescription: {', '.join(PRESCRIPTIONS)}.")],
     epsilon: KeptEpsilon,
     delta: KeptDelta,
-    iterations: Iterations = None,
     format_: Format = "text",
     output: Target = None,
     budget: Budget = None,
@@ -263,7 +248,7 @@ def constant(
     if id_ not in PRESCRIPTIONS:
         raise unknown_name("prescription", id_, PRESCRIPTIONS)
     kind = get(PRESCRIPTIONS[id_].algorithm)
-    mechanism = build(kind, {**given, "iterations": iterations}, computed="noise_multiplier")
+    mechanism = build(kind, given, computed="noise_multiplier")
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
     with busy("constant"), within(parse_budget(budget)):
