@@ -26,7 +26,6 @@ from pathlib import Path
 import os
 import numpy as np
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 from . import _helper
 
 TITLE, CAPTION = "Draws", "Some draws."

@@ -36,7 +36,6 @@ from pathlib import Path
 import numpy as np
 from dpfl_theory.runtime import threads
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 
 TITLE, CAPTION = "Draws", "Some draws."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}

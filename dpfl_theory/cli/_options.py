@@ -16,7 +16,7 @@ from dpfl_theory import statements
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import FULL, PAPER, as_options, emit, option, parse_budget, print_message
+from dpfl_theory.runtime.console import as_options, emit, option, parse_budget, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store
@@ -37,8 +37,10 @@ Scheduler = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Run the work on this Dask cluster."),
 ]
-Full = Annotated[bool, typer.Option("--full", help=FULL)]
-Paper = Annotated[bool, typer.Option("--paper", help=PAPER)]
+Full = Annotated[bool, typer.Option("--full", help="All checks and runs [default: as many as decide every verdict].")]
+Paper = Annotated[
+    bool, typer.Option("--paper", help="As many runs and points as in the papers; some scripts take hours.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again and cache it.")]
 Kept = Annotated[
     str | None,

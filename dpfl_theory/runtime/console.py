@@ -20,9 +20,6 @@ from dpfl_theory.runtime.interrupts import interruptible
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Lock
 
-FULL = "All checks and runs [default: as many as decide every verdict]."
-PAPER = "As many runs and points as in the papers; some scripts take hours."
-"""The help of the options of a profile."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 INTERNAL = 70

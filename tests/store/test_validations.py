@@ -29,7 +29,6 @@ SCRIPT = """
 from functools import partial
 from pathlib import Path
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 from . import _helper
 
 TITLE, CAPTION, DATA = "Draws", "Some draws.", "a text file"
