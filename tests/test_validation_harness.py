@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -182,17 +180,6 @@ def test_the_paper_profile(scripts: Path) -> None:
     assert document["profile"] == "paper"
     assert document["command"] == "dpfl-theory validate powers --paper --seed 0"
     assert len(document["data"]["values"]) == 6
-
-
-def test_a_script_runs_on_its_own(scripts: Path) -> None:
-    (scripts / "__init__.py").write_text("")
-    command = [sys.executable, "-m", "validations.powers", "--output", "own", "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert files(Path("own")) == LEFT
-    wrong = subprocess.run([*command, "--seed", "x"], capture_output=True, text=True, timeout=120, check=False)
-    assert wrong.returncode == 2
-    assert wrong.stderr == "powers.py: the seed 'x' is not a whole number from 0 to 2^64 - 1: write it like --seed 7\n"
 
 
 def test_figures_follow_from_the_data_alone(scripts: Path) -> None:
