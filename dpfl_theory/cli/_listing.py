@@ -7,7 +7,6 @@ import glob
 import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 
 from dpfl_theory import statements
@@ -36,19 +35,10 @@ OPTIONAL = ("methods", "note", "kind", "power")
 _NUMBERS = ("power",)
 
 
-@dataclass(frozen=True)
-class _Searched:
+def _searched(s: Statement) -> str:
     """The text of a statement in which words are searched, ignoring case."""
-
-    text: str
-
-    @classmethod
-    def from_statement(cls, s: Statement) -> _Searched:
-        heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
-        return cls(plain(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading))).casefold())
-
-    def has(self, word: str) -> bool:
-        return word.casefold() in self.text
+    heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
+    return plain(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading))).casefold()
 
 
 def matching(words: Sequence[str]) -> tuple[Statement, ...]:
@@ -63,9 +53,9 @@ def matching(words: Sequence[str]) -> tuple[Statement, ...]:
     everything = statements.all_statements()
     known = {s.id for s in everything} | set(statements.papers())
     named = [word for word in words if word in known or glob.has_magic(word)]
-    searched = [part for word in words if word not in named for part in word.split()]
+    searched = [part for word in words if word not in named for part in word.casefold().split()]
     found = statements.select(tuple(named)) if named else everything
-    return statements.in_order(s for s in found if all(map(_Searched.from_statement(s).has, searched)))
+    return statements.in_order(s for s in found if all(map(_searched(s).__contains__, searched)))
 
 
 def marks(s: Statement) -> list[str]:

@@ -1,4 +1,4 @@
-"""`simulate`: one run of an algorithm; `sweep`: many, over a grid, list or Sobol design, with figures of the results."""
+"""`simulate`: one run of an algorithm; `sweep`: many, over a grid, list or Sobol design, with figures of results."""
 
 from __future__ import annotations
 

@@ -182,13 +182,6 @@ def refuted_premises(graph: Any, id_: str) -> tuple[RefutedPremise, ...]:
     return tuple(found)
 
 
-def dependents(graph: Any, id_: str) -> tuple[str, ...]:
-    """The ids of the statements that use this one, directly or through others, whether or not it survives there."""
-    import networkx as nx
-
-    return tuple(sorted(nx.descendants(graph, id_), key=natural)) if id_ in graph else ()
-
-
 def undermined(graph: Any, id_: str) -> tuple[str, ...]:
     """The ids of the statements that depend on this one, directly or through others, without those that survive.
 
