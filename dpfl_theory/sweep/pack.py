@@ -200,9 +200,8 @@ def _row(
     cell: Cell, problem: Problem, parameters: Mapping[str, float], run: Run, own: slice, spoken: Sequence[str]
 ) -> Row:
     common = cell.common
-    certified = cell.algorithm.certified(problem, common.rounds, common.privacy, parameters)
-    row: Row = {**_row_of(cell), **parameters, "status": "done", "cause": ""}
-    row |= {"epsilon": certified.epsilon, "privacy": certified.text}
+    epsilon, privacy = cell.algorithm.certified(problem, common.rounds, common.privacy, parameters)
+    row: Row = {**_row_of(cell), **parameters, "status": "done", "cause": "", "epsilon": epsilon, "privacy": privacy}
     for name in common.observe:
         stream = run[name]
         row[name], row[f"{name}_error"] = _mean(stream.last[own])
@@ -210,7 +209,7 @@ def _row(
     if cause := _lost(run, common.observe, own):
         row |= {"status": "failed", "cause": cause}
     for id_ in spoken:
-        row |= bounds.bound_of(id_, problem, cell.algorithm, parameters, run, own).row(id_)
+        row |= bounds.columns_of(id_, problem, cell.algorithm, parameters, run, own)
     if common.series:
         row["series"] = {name: _series(run[name].every_round[:, own]) for name in common.observe}
     return row
