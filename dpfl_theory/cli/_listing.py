@@ -6,7 +6,7 @@ from __future__ import annotations
 import glob
 import json
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from dpfl_theory import statements
@@ -84,18 +84,16 @@ def lines(found: Sequence[Statement], width: int | None) -> list[_layout.Line]:
     heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
     shown = _fitting(sizes, width)
-    made: list[_layout.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
+    made: list[_layout.Line] = [_cells(heads, shown, {}, "bold")] if found else []
     for printed, own in groupby(found, lambda s: paper.known()[s.paper]):
         heading = _layout.cut(f"  {printed.heading}", (width or 10**6) - len(printed.id))
         made += [(), ((printed.id, "bold cyan"), (heading, "cyan"))]
         for chapter, some in groupby(own, lambda s: paper.known()[s.paper].place(s.id)[1]):
             made.append(((f" {chapter}", "bold"),))
-            made += [_cells(rows[s.id], shown, _style_of(s)) for s in some]
+            for s in some:
+                styles = {"expected": _layout.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}
+                made.append(_cells(rows[s.id], shown, styles, "dim"))
     return [*made, *([()] if made else []), ((_summary(found), "bold"),)]
-
-
-def _style_of(s: Statement) -> Callable[[str], str]:
-    return lambda name: {"expected": _layout.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
 
 
 def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
@@ -114,11 +112,11 @@ def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
     return shown
 
 
-def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _layout.Line:
+def _cells(row: dict[str, str], shown: dict[str, int], styles: Mapping[str, str], other: str) -> _layout.Line:
     made = [("  ", "")]
     for name, size in shown.items():
         text = row[name] if name == "title" else row[name].rjust(size) if name in _NUMBERS else row[name].ljust(size)
-        made += [(_layout.cut(text, size), style(name)), ("  ", "")]
+        made += [(_layout.cut(text, size), styles.get(name, other)), ("  ", "")]
     return made[:-1]
 
 

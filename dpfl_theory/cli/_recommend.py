@@ -228,7 +228,9 @@ def _compared(d: Mapping[str, Any]) -> Iterator[str]:
 
     data, budget = d["data"], d["budget"]
     yield from _data_lines(data)
-    yield f"at the start, 0: suboptimality {d['start']['suboptimality']:.4g}{_accuracy(d['start']['accuracy'])}"
+    start, accuracy = d["start"], d["start"]["accuracy"]
+    shown = "" if accuracy is None else f", accuracy {accuracy['mean']:.3f}"
+    yield f"at the start, 0: suboptimality {start['suboptimality']:.4g}{shown}"
     yield f"at most {budget['rounds']} vectors from a client"
     yield ""
     for unit, advice in d["advice_by_unit"].items():
@@ -320,7 +322,3 @@ def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         elif rule["departs"]:
             notes[f"{name}: {rule['departs']}."] = None
     yield from notes
-
-
-def _accuracy(accuracy: Mapping[str, float] | None) -> str:
-    return "" if accuracy is None else f", accuracy {accuracy['mean']:.3f}"

@@ -32,7 +32,11 @@ def doctor(format_: Format = "text") -> int:
         emit(json.dumps(found, indent=1, ensure_ascii=False))
     else:
         rows = [(name, version or "MISSING") for name, version in found["packages"].items()]
-        rows += [(f"{name} (extra {extra})", version or "not installed") for extra, name, version in _optional(found)]
+        rows += [
+            (f"{name} (extra {extra})", version or "not installed")
+            for extra, own in found["extras"].items()
+            for name, version in own.items()
+        ]
         adapters = [(name, state or "not installed") for name, state in found["adapters"].items()]
         devices = [(name, state) for name, state in found["devices"].items()]
         threads = [(name, str(count)) for name, count in found["threads"].items()]
@@ -41,10 +45,6 @@ def doctor(format_: Format = "text") -> int:
             ("machine", machine), ("threads", threads), ("devices", devices), ("packages", rows),
             ("adapters of conform", adapters))))  # fmt: skip
     return 0 if all(found["packages"].values()) else 5
-
-
-def _optional(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
-    return [(extra, name, version) for extra, packages in found["extras"].items() for name, version in packages.items()]
 
 
 def examine() -> dict[str, Any]:

@@ -92,7 +92,7 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
             )
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
-            return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)
+            return _fail(program, f"{' '.join(message().split()).rstrip('.')}; see '{program} --help'", 2)
         return _fail(program, f"internal error: {format_error(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
 
 
@@ -101,10 +101,6 @@ def _fail(program: str, sentence: str, code: int) -> int:
         traceback.print_exc()
     print_message(f"{program}: {sentence}")
     return code
-
-
-def _one_sentence(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip().rstrip(".")
 
 
 def option(name: str) -> str:

@@ -68,7 +68,8 @@ class Pack:
         except Exception as error:
             if len(self.cells) > 1:
                 return [row for cell in self.cells for row in Pack((cell,), self.limit)()]
-            return [json.dumps(_failed(self.cells[0], _cause(error)))]
+            cause = str(error) if isinstance(error, DpflError) else format_error(error)
+            return [json.dumps({**_row_of(self.cells[0]), "status": "failed", "cause": cause})]
 
     def run_raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
         """The same, but errors are raised. progress: called with the finished share, unless a time limit requires a
@@ -78,10 +79,6 @@ class Pack:
     def _run(self, progress: Callable[[float], None] | None = None) -> list[str]:
         with one_thread(), np.errstate(all="ignore"):
             return [json.dumps(row) for row in _rows(self.cells, progress)]
-
-
-def _cause(error: BaseException) -> str:
-    return str(error) if isinstance(error, DpflError) else format_error(error)
 
 
 def group_of(cell: Cell) -> str:
@@ -177,10 +174,6 @@ def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None
         begin = own.stop
         rows.append(_row(cell, problem, parameters[i], run, own, spoken))
     return rows
-
-
-def _failed(cell: Cell, cause: str) -> Row:
-    return {**_row_of(cell), "status": "failed", "cause": cause}
 
 
 def _row_of(cell: Cell) -> Row:
