@@ -9,7 +9,7 @@ import typer
 
 from dpfl_theory.cli._layout import laid_out, number, table
 from dpfl_theory.cli._options import Device, Format, Seed, Target, deliver, target_of
-from dpfl_theory.cli._parameters import number as parsed
+from dpfl_theory.cli._options import number as parsed
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.console import Progress, choice, parse_seed

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
-from dpfl_theory.cli._options import add_options, text_option
-from dpfl_theory.core.parameter import LARGEST
+from dpfl_theory.cli._options import add_options, number, text_option
 from dpfl_theory.errors import InputError
-from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.runtime.console import option
 
@@ -116,25 +113,3 @@ def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: st
         hint = str(get_type_hints(kind)[name])
         values[name] = text if "str" in hint else number(given_as, text, whole="int" in hint)
     return kind(**values)
-
-
-def number(option: str, text: str, *, whole: bool = False) -> Any:
-    """Parse a finite number, as int where it is one, or where ``whole`` is set and it has no fraction.
-
-    >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
-    (1000, 20, 1e-05)
-    >>> number("--sampling-rate", "15/60")
-    0.25
-    """
-    value: int | float
-    try:
-        value = int(text)
-    except ValueError:
-        above, slash, below = text.partition("/")
-        share, of = number_of(option, above), number_of(option, below) if slash else 1.0
-        value = share / of if of else math.nan
-        if share and value == 0.0:
-            raise vanishes(option, text) from None
-    if not abs(value) <= LARGEST:
-        raise InputError(f"{option} is {text!r}: give a number")
-    return int(value) if whole and float(value).is_integer() else value

@@ -14,9 +14,9 @@ from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format, Target
+from dpfl_theory.cli._options import Format, Target, number
 from dpfl_theory.cli._output import Output, busy, within
-from dpfl_theory.cli._parameters import build, number, parameters, with_options
+from dpfl_theory.cli._parameters import build, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.accounting import meaningless_epsilon
 from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._layout import laid_out
-from dpfl_theory.cli._options import add_options, text_option
-from dpfl_theory.cli._parameters import number
+from dpfl_theory.cli._options import add_options, number, text_option
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting
 from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, options_of
