@@ -4,13 +4,13 @@ items, such as problems and algorithms."""
 from __future__ import annotations
 
 import glob
-import json
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _layout
+from dpfl_theory.cli._options import as_json
 from dpfl_theory.core import Statement
 from dpfl_theory.core.prose import plain
 from dpfl_theory.inventory import Item, Kind, Parameter
@@ -143,10 +143,8 @@ _INDENT = " " * 6
 def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
     """Write a kind's items to stdout: those with each of the words in their name, description or parameters."""
     found = [item for item in kind.items() if all(_has(item, word) for word in words)]
-    if format_ == "json":
-        emit(json.dumps([item.to_json() for item in found], indent=1, ensure_ascii=False))
-    else:
-        emit(_layout.colored([*_table(kind, found, _layout.width())]))
+    as_text = _layout.colored([*_table(kind, found, _layout.width())])
+    emit(as_json([item.to_json() for item in found]) if format_ == "json" else as_text)
     if not found and words:
         print_message(f"none of the {kind.name} has {' and '.join(map(repr, words))}: use fewer words")
 
@@ -197,7 +195,7 @@ def _parameter_cells(p: Parameter) -> tuple[str, str, str, str]:
 def show_item(kind: Kind, item: Item, format_: str) -> None:
     """Write the full description of an item to stdout."""
     if format_ == "json":
-        emit(json.dumps(item.to_json(), indent=1, ensure_ascii=False))
+        emit(as_json(item.to_json()))
         return
     lines: list[_layout.Line] = [((item.name, "bold"), (f"  ({kind.one})", "")), *_plain(_layout.wrapped(item.what))]
     if kind.use:

@@ -79,9 +79,14 @@ def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]
     return contextlib.nullcontext() if path is None else Store(path)
 
 
+def as_json(document: Any) -> str:
+    """A document as JSON; its numbers are finite."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+
+
 def give_schema(schema: Callable[[], dict[str, Any]]) -> int:
     """Print a JSON schema; return the exit code."""
-    emit(json.dumps(schema(), indent=1, ensure_ascii=False))
+    emit(as_json(schema()))
     return 0
 
 

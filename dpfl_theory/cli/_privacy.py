@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format, Target, number
+from dpfl_theory.cli._options import Format, Target, as_json, number
 from dpfl_theory.cli._output import Output, busy, within
 from dpfl_theory.cli._parameters import build, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name
@@ -265,7 +264,7 @@ def list_(format_: Format = "text") -> None:
     choice("format", format_, ("text", "json"))
     listed = [_described(kind) for kind in KNOWN.values()]
     if format_ == "json":
-        emit(json.dumps(listed, indent=1, ensure_ascii=False))
+        emit(as_json(listed))
     else:
         names = ("algorithm", "protects", "noise", "relations", "sampling", "views", "source")
         rows: list[Sequence[str]] = [

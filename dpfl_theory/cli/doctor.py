@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import typer
 
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format
+from dpfl_theory.cli._options import Format, as_json
 from dpfl_theory.runtime.console import choice, emit
 
 app = typer.Typer()
@@ -29,7 +28,7 @@ def doctor(format_: Format = "text") -> int:
     choice("format", format_, ("text", "json"))
     found = examine()
     if format_ == "json":
-        emit(json.dumps(found, indent=1, ensure_ascii=False))
+        emit(as_json(found))
     else:
         rows = [(name, version or "MISSING") for name, version in found["packages"].items()]
         rows += [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +16,7 @@ from dpfl_theory.cli._options import (
     Kept,
     Scheduler,
     Target,
+    as_json,
     deliver,
     opened,
     parse_jobs,
@@ -168,6 +168,6 @@ def _say_reused(reuse: Reuse) -> None:
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:
     document["schema"] = "dpfl-theory/recommend/1"
-    text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = as_lines(document) if form == "text" else as_json(document)
     text = as_options(text)
     deliver(text, target, said)
