@@ -6,9 +6,11 @@ A result defines its rows by `Tabular.records`; everything else follows from the
 from __future__ import annotations
 
 import html
+import io
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import EnvironmentFault
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tabular", "figure", "intervals", "table"]
 
+DPI = 150
+"""Of a figure that a notebook shows."""
 MOST_ROWS = 60
 """Rows of a table in a notebook; the data frame has all."""
 WIDE = 20.0
@@ -77,9 +81,17 @@ def figure(**options: Any) -> Figure:
     >>> figure(figsize=(2.0, 1.0))._repr_png_()[:4]
     b'\\x89PNG'
     """
-    from dpfl_theory.notebook_figure import NotebookFigure
+    from matplotlib.figure import Figure
 
-    return NotebookFigure(**options)
+    made: Any = Figure(**options)
+    made._repr_png_ = partial(_png, made)
+    return made  # type: ignore[no-any-return]
+
+
+def _png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", dpi=DPI)
+    return buffer.getvalue()
 
 
 def intervals(rows: Sequence[tuple[str, float, float, float, str]], line: float, label: str) -> Figure:

@@ -27,9 +27,8 @@ from dpfl_theory.runtime.executor import spread
 from dpfl_theory.runtime.forecast import Forecast
 from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.validation import Script
-from dpfl_theory.validation.run import subfolder
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt
-from dpfl_theory.validation.run_record import exit_code as code_of
+from dpfl_theory.validation.run import RunOptions, ScriptResult, attempt, subfolder
+from dpfl_theory.validation.run import exit_code as code_of
 from dpfl_theory.validation.tasks import Pieces, PointResult, Waiting, together
 
 __all__ = ["reproduce"]

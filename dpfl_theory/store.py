@@ -13,8 +13,7 @@ matches its checksum, so it is never returned. The parts are in `dpfl_theory.run
 
 from pathlib import Path
 
-from dpfl_theory.runtime.cache import OFF, VARIABLE, Store, place, reused
-from dpfl_theory.runtime.entries import KINDS, Entry
+from dpfl_theory.runtime.cache import KINDS, OFF, VARIABLE, Entry, Store, place, reused
 from dpfl_theory.runtime.keys import canonical, key
 from dpfl_theory.runtime.slots import Slot, StoredResult
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import networkx as nx
 import pytest
 from each import of_each
 
@@ -17,7 +18,7 @@ from dpfl_theory.core.formula import sides_of
 from dpfl_theory.core.statement import DOMAINS, KINDS
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
-from dpfl_theory.report.proof_map import dependents, proof_graph
+from dpfl_theory.report.proof_map import proof_graph
 from dpfl_theory.simulation.observables import catalogue as observables
 from dpfl_theory.statements.paper import known
 from dpfl_theory.statements.source_location import Lines
@@ -195,7 +196,7 @@ def test_what_an_erratum_affects_rests_on_it(statement: Statement) -> None:
     if statement.erratum is None:
         return
     named, survivors = set(statement.erratum.affects), set(statement.erratum.survives)
-    assert named | survivors <= set(dependents(PROOFS, statement.id)), "add the id to what these use, or leave them out"
+    assert named | survivors <= nx.descendants(PROOFS, statement.id), "add the id to what these use, or leave them out"
     assert not named & survivors
     assert all(len(why) > 20 and why.endswith(".") for why in statement.erratum.survives.values())
 

@@ -12,9 +12,10 @@ from typing import Any
 import pytest
 
 from dpfl_theory import statements
+from dpfl_theory.checks import record
 from dpfl_theory.checks.runner import checks_of, expected_seconds, plan
 from dpfl_theory.reproduce import order_of
-from dpfl_theory.runtime import durations, evidence_table
+from dpfl_theory.runtime import evidence_table
 from dpfl_theory.runtime.evidence_table import section, write
 from dpfl_theory.validation import available, load
 from dpfl_theory.validation.tasks import seconds_of, together
@@ -36,8 +37,8 @@ def test_what_is_recorded_is_there() -> None:
 
 
 def test_a_check_counts_by_name_or_as_others_of_its_method() -> None:
-    long = durations.check_seconds("hou2023.observation3", "exact", "best iterations")
-    assert long > 20 * durations.check_seconds("hou2023.observation3", "exact", "no such check")
+    long = evidence_table.check_seconds("hou2023.observation3", "exact", "best iterations")
+    assert long > 20 * evidence_table.check_seconds("hou2023.observation3", "exact", "no such check")
 
 
 def test_scripts_that_share_runs_take_their_sum() -> None:
@@ -90,18 +91,18 @@ def timed(**seconds: float) -> list[dict[str, Any]]:
 def test_durations_of_checks() -> None:
     """Long checks by name, the mean of the others; a run without a check keeps its duration."""
     first = timed(x=0.1, y=0.3, z=2.04)
-    assert durations.seconds_of_methods(first) == {"exact": 0.2}
-    write("seconds", durations.seconds_of_checks(first))
+    assert record.seconds_of_methods(first) == {"exact": 0.2}
+    write("seconds", record.seconds_of_checks(first))
     assert section("seconds") == {"a.b": {"exact": {"z": 2.0}}}
-    assert durations.seconds_of_checks(timed(x=0.7, y=1.3)) == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
-    assert durations.seconds_of_checks(timed(z=0.2)) == {}
+    assert record.seconds_of_checks(timed(x=0.7, y=1.3)) == {"a.b": {"exact": {"y": 1.3, "z": 2.0}}}
+    assert record.seconds_of_checks(timed(z=0.2)) == {}
 
 
 @pytest.mark.usefixtures("table")
 def test_a_duration_changes_only_by_more_than_noise() -> None:
-    write("seconds", durations.seconds_of_checks(timed(x=2.0)))
+    write("seconds", record.seconds_of_checks(timed(x=2.0)))
     for seconds, kept in ((1.4, 2.0), (2.9, 2.0), (3.1, 3.1), (1.3, 1.3)):
-        assert durations.seconds_of_checks(timed(x=seconds)) == {"a.b": {"exact": {"x": kept}}}
+        assert record.seconds_of_checks(timed(x=seconds)) == {"a.b": {"exact": {"x": kept}}}
 
 
 @pytest.mark.usefixtures("table")
@@ -109,11 +110,9 @@ def test_durations_of_validations() -> None:
     def run(name: str, profile: str, seconds: float) -> dict[str, Any]:
         return {"name": name, "profile": profile, "seconds": seconds}
 
-    write(
-        "validation_seconds", durations.seconds_of_validations([run("v", "standard", 3.21), run("w", "paper", 900.0)])
-    )
+    write("validation_seconds", record.seconds_of_validations([run("v", "standard", 3.21), run("w", "paper", 900.0)]))
     assert section("validation_seconds") == {"v": {"standard": 3.2}}
-    assert durations.seconds_of_validations([run("v", "full", 7.0)]) == {"v": {"full": 7.0, "standard": 3.2}}
+    assert record.seconds_of_validations([run("v", "full", 7.0)]) == {"v": {"full": 7.0, "standard": 3.2}}
 
 
 COMPILED = """

@@ -13,7 +13,7 @@ import dpfl_theory
 ROOT = Path(dpfl_theory.__file__).parent
 FLOORS = {
     "core": (
-        *("core", "encoding", "errors", "lazy", "notebook", "notebook_figure", "numerals", "related"),
+        *("core", "encoding", "errors", "lazy", "notebook", "numerals", "related"),
         *("runtime", "schemas", "store", "verify_certificate"),
     ),
     "engine": ("kernels",),

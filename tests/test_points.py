@@ -14,7 +14,7 @@ from dpfl_theory.cli import main
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, Reuse
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult
+from dpfl_theory.validation.run import RunOptions, ScriptResult
 from dpfl_theory.validation.tasks import Pieces
 
 Output = pytest.CaptureFixture[str]
@@ -26,7 +26,6 @@ from pathlib import Path
 import os
 import numpy as np
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 from . import _helper
 
 TITLE, CAPTION = "Draws", "Some draws."

@@ -20,7 +20,7 @@ from dpfl_theory import statements
 from dpfl_theory.checks.runner import plan, report_of, run_plan
 from dpfl_theory.reproduce import reproduce
 from dpfl_theory.validation import Context, Script, load
-from dpfl_theory.validation.run_record import RunOptions
+from dpfl_theory.validation.run import RunOptions
 
 Output = pytest.CaptureFixture[str]
 
@@ -36,7 +36,6 @@ from pathlib import Path
 import numpy as np
 from dpfl_theory.runtime import threads
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 
 TITLE, CAPTION = "Draws", "Some draws."
 SOURCE = {"paper": "das2022", "where": "Figure 0"}

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,6 @@ Output = pytest.CaptureFixture[str]
 SCRIPT = """
 from . import _helper
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 
 TITLE = "Powers"
 CAPTION = "Powers of two."
@@ -50,9 +47,6 @@ def draw(data):
     axes.plot(data["odd"])
     axes.set(xticks=[], yticks=[])
     return {"": fig, "odd": other}
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))
 """
 
 
@@ -77,7 +71,7 @@ def change(scripts: Path, old: str, new: str) -> None:
 def without_figures(path: Path) -> None:
     """Remove the script's figures, for a test that does not concern them."""
     text = path.read_text()
-    drawing = text[text.index("def draw") : text.index("if __name__")]
+    drawing = text[text.index("def draw") :]
     path.write_text(text.replace(drawing, "def draw(data):\n    return {}\n\n"))
 
 
@@ -186,17 +180,6 @@ def test_the_paper_profile(scripts: Path) -> None:
     assert document["profile"] == "paper"
     assert document["command"] == "dpfl-theory validate powers --paper --seed 0"
     assert len(document["data"]["values"]) == 6
-
-
-def test_a_script_runs_on_its_own(scripts: Path) -> None:
-    (scripts / "__init__.py").write_text("")
-    command = [sys.executable, "-m", "validations.powers", "--output", "own", "--device", "cpu"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stderr
-    assert files(Path("own")) == LEFT
-    wrong = subprocess.run([*command, "--seed", "x"], capture_output=True, text=True, timeout=120, check=False)
-    assert wrong.returncode == 2
-    assert wrong.stderr == "powers.py: the seed 'x' is not a whole number from 0 to 2^64 - 1: write it like --seed 7\n"
 
 
 def test_figures_follow_from_the_data_alone(scripts: Path) -> None:
@@ -364,14 +347,6 @@ def test_without_a_data_file_nothing_is_recorded(data_script: Path) -> None:
     assert document["data"]["configuration"] == {"count": 3, "read": None}
 
 
-def test_a_script_on_its_own_takes_the_data_file(data_script: Path, tmp_path: Path) -> None:
-    own = tmp_path / "mine.txt"
-    own.write_text("4")
-    options = ["--data", str(own), "--output", "own", "--device", "cpu"]
-    assert validation.main(str(data_script), options) == 0
-    assert json.loads(Path("own/evidence/own.json").read_text())["data"]["configuration"]["read"] == "4"
-
-
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
@@ -526,7 +501,6 @@ def test_every_script_of_the_package_can_be_loaded(name: str) -> None:
     assert 0 < script.budget["full"] <= 120
     assert script.budget["full"] <= script.budget["paper"]
     assert script.shares is None or len(script.shares) > 10
-    assert 'if __name__ == "__main__":\n    raise SystemExit(main(__file__))' in script.path.read_text()
 
 
 def test_context_is_frozen() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, as_question, main, style
+from dpfl_theory.validation import Context, as_question, style
 
 from . import _exact_moments as moments
 
@@ -107,7 +107,3 @@ def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     ax.set_xlim(-LIMIT - 1.0, LIMIT + 2.2)
     ax.set_xlabel("simulated less exact, in standard errors; right: the exact value")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

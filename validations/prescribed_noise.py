@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, as_question, main, style
+from dpfl_theory.validation import Context, as_question, style
 
 from . import _constants as shared
 
@@ -342,7 +342,3 @@ def _draw_shulgin(ax: Any, data: Mapping[str, Any]) -> None:
     ax.set_xlabel(r"privacy budget $\varepsilon$")
     ax.set_ylabel("smallest valid c")
     ax.set_title("shulgin2025: every client in every round")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

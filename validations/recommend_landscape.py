@@ -9,7 +9,7 @@ from typing import Any
 
 from dpfl_theory.recommend.search import Plan
 from dpfl_theory.runtime.executor import one_thread
-from dpfl_theory.validation import Context, as_question, main, style
+from dpfl_theory.validation import Context, as_question, style
 
 from . import _landscape as landscape
 
@@ -217,7 +217,3 @@ def _legend(fig: Any, colours: Mapping[str, str]) -> None:
         Line2D([], [], label="the start", color=style.NEUTRAL),
     ]
     fig.legend(handles=handles, loc="outside right upper")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.cache import Entry
 
 __all__ = ["Kind", "by_replicates", "kinds"]
 

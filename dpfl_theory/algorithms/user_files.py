@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.util
+import sys
 from pathlib import Path
+from typing import Any
 
 from dpfl_theory.algorithms import REGISTERED, algorithms, get
 from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.errors import InputError, format_error
-from dpfl_theory.runtime.python_files import module_from_file
-
-__all__ = ["file_of", "from_handle", "handle", "resolved"]
 
 _FILES: dict[str, Path] = {}
 """The files of registered algorithms."""
@@ -56,3 +56,20 @@ def from_handle(text: str) -> type[Algorithm]:
     """The algorithm of a handle."""
     name = text.rpartition(":")[2]
     return get(name if name in algorithms() else resolved(text))
+
+
+def module_from_file(file: Path) -> Any:
+    """Run a file as a module; its folder is on the import path meanwhile. Raises InputError for a missing file."""
+    if not file.is_file():
+        raise InputError(f"the file {str(file)!r} does not exist: give the path of a Python file")
+    spec = importlib.util.spec_from_file_location(f"dpfl_theory_user_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"the file {str(file)!r} is not a Python file: its name must end in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # for code that looks up its own module, as dataclasses do
+    sys.path.insert(0, str(file.resolve().parent))
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.path.remove(str(file.resolve().parent))
+    return module

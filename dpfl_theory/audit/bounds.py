@@ -56,14 +56,6 @@ from dpfl_theory.audit.rules import (
 )
 from dpfl_theory.errors import InputError
 
-__all__ = [
-    "EpsilonBound",
-    "MuBound",
-    "epsilon_lower_bound",
-    "gaussian_epsilon",
-    "mu_lower_bound",
-]
-
 Array = NDArray[np.float64]
 
 

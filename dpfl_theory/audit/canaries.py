@@ -30,8 +30,6 @@ from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.quadratic import Quadratic
 from dpfl_theory.problems.validation import choice, count, positive, vector
 
-__all__ = ["FAMILIES", "RELATIONS", "TIMINGS", "Canary", "canary", "pair"]
-
 RELATIONS = ("zero-out", "replace")
 TIMINGS = ("steady", "late")
 

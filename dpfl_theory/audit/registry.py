@@ -30,8 +30,6 @@ from dpfl_theory.privacy.tails import FullParticipation
 from dpfl_theory.simulation import Cohort, Simulation
 from dpfl_theory.simulation.base import Algorithm
 
-__all__ = ["AUDITS", "Audit", "described"]
-
 
 @dataclass(frozen=True)
 class Audit:

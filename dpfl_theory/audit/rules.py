@@ -15,16 +15,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
 
-__all__ = [
-    "Array",
-    "Rule",
-    "candidates",
-    "choose_for_epsilon",
-    "choose_for_mu",
-    "epsilon_from_counts",
-    "mu_from_counts",
-]
-
 Array = NDArray[np.float64]
 
 _EXCESS_SHARE = 0.1

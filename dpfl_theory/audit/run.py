@@ -20,8 +20,6 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.problems.validation import count as require_integer
 from dpfl_theory.simulation.base import Algorithm
 
-__all__ = ["AuditResult", "audit"]
-
 _BATCH_NUMBERS = 2**19
 """The number of features in a batch of replicates: batches that fit into the processor's cache are fastest."""
 

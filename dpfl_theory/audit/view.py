@@ -22,18 +22,6 @@ from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Array, Kernels, Problem
 from dpfl_theory.simulation.base import Algorithm, Context
 
-__all__ = [
-    "LikelihoodRatio",
-    "Linear",
-    "Messages",
-    "Score",
-    "control_variates",
-    "features",
-    "fitted",
-    "fixed_scores",
-    "scaffnew_messages",
-]
-
 Messages = Callable[[Any, Any], Any]
 """(state before, state after) -> each client's message in that round, (n, S, d), zero where nothing was sent, with the
 sign of ``w_k - w_{k+1}``."""

@@ -23,8 +23,6 @@ from dpfl_theory.runtime.keys import canonical
 from dpfl_theory.runtime.slots import Slot, StoredResult
 from dpfl_theory.runtime.sources import Sources, sources
 
-__all__ = ["Place", "encode", "load_stored", "places", "read", "store_evidence"]
-
 _BASE = ("dpfl_theory.checks.execute",)
 """The module that runs every check."""
 

@@ -25,8 +25,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.checks.verifier import Form, combined, proves
 
-__all__ = ["Numeric", "numeric", "prove", "rational", "solve_exactly", "solved"]
-
 Matrix = list[list[Fraction]]
 Array = NDArray[np.float64]
 

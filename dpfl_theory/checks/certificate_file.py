@@ -27,8 +27,6 @@ from dpfl_theory.checks.homogeneity import Condition
 from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
 
-__all__ = ["FORMAT", "NOTE", "SCRIPT", "certificate", "is_proof", "of_evidence", "text"]
-
 FORMAT = verify_certificate.FORMAT
 NOTE = "certificate"
 """The note of a worst-case check that has its certificate."""

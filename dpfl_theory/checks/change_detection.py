@@ -23,8 +23,6 @@ from dpfl_theory.core import Statement, methods
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.imports import Imports
 
-__all__ = ["Change", "change_since"]
-
 _OPTION = "`changed_since`"
 _VERSIONS = ("constraints.txt", "pyproject.toml")
 """Files next to the package that name the versions of the libraries with which the verdicts are computed."""

@@ -19,8 +19,6 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["asymptotic_limits", "least_lower_limit", "lower_limit", "upper_limit"]
-
 _STAKES = 1.0 - 0.5 ** np.geomspace(0.0005, 12.0, 48)
 
 

@@ -22,8 +22,6 @@ from dpfl_theory.errors import DpflError, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 
-__all__ = ["DRAWN_BY", "Curve", "Point", "check_of", "curve", "place_of", "symbol_value", "values_of"]
-
 DRAWN_BY = ("monte-carlo", "exact")
 """The methods that know both sides in their own units, in the order of preference."""
 USUAL = 9

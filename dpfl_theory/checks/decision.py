@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.checks.confidence import asymptotic_limits, least_lower_limit, lower_limit, upper_limit
 
-__all__ = ["BoundLimits", "certain", "decide", "decide_least", "undecided"]
-
 _LOOKS = 16
 """How often asymptotic limits may be computed while replicates are added: each time at alpha/16."""
 _FEWEST = 256

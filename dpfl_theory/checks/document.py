@@ -2,7 +2,7 @@
 readers: schemas ``dpfl-theory/1`` and ``dpfl-theory/falsify/1``.
 
 Within a version keys are added and never changed or removed; readers should ignore unknown keys. Keys marked
-``x-stable: false`` (`schemas.models.unstable_field`) are there, but their content may change at any time.
+``x-stable: false`` (`schemas.unstable_field`) are there, but their content may change at any time.
 """
 
 from __future__ import annotations
@@ -13,20 +13,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from dpfl_theory.core.evidence import SCHEMA
-from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
-
-__all__ = [
-    "SEARCH_SCHEMA",
-    "CheckDocument",
-    "CheckRecord",
-    "OfStatement",
-    "SearchDocument",
-    "exponent_of",
-    "read",
-    "schema",
-    "search_schema",
-]
+from dpfl_theory.schemas import GivenWarning, Table, described_field, published, unstable_field, versioned
 
 Verdict = Literal["holds", "violated", "inconclusive", "not-applicable"]
 OfStatement = Literal["holds", "violated", "inconclusive", "unchecked"]

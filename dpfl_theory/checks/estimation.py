@@ -24,8 +24,6 @@ from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form, gram_of, proves, refutes
 from dpfl_theory.core import Performance
 
-__all__ = ["EXACT_BITS", "SOLVER_TOLERANCE", "VIOLATION_MARGIN", "Solution", "solve"]
-
 SOLVER_TOLERANCE = 1e-6
 """Excess of the guarantee over the bound that is attributed to the solver when a bound is tight and no rational proof
 was found. Clarabel stops at 1e-8 relative to the data; values and Gram entries here are at most about 1e2."""
@@ -158,7 +156,7 @@ def _proved(
     exact = prove(objective, limits, Fraction(1), multipliers)
     if exact is not None and exact[0] == 1:
         return _decided(difference, others, exact[1:]), True
-    below = prove(_negated(right), others, Fraction(0), np.zeros(len(others)))
+    below = prove(right.plus(-2, right.exact), others, Fraction(0), np.zeros(len(others)))
     if below is not None:
         if exact is None:
             return None, True
@@ -167,10 +165,6 @@ def _proved(
     if direct is not None:
         return direct, True
     return None, abs(multipliers[0] - 1.0) <= SOLVER_TOLERANCE or not _negative_somewhere(right, others)
-
-
-def _negated(form: Numeric) -> Numeric:
-    return form.plus(-2, form.exact)
 
 
 def _decided(difference: Numeric, limits: list[Numeric], multipliers: list[Fraction]) -> list[Fraction] | None:

@@ -20,8 +20,6 @@ from dpfl_theory.core.evidence import Evidence, Interval, of_outcome, outside
 from dpfl_theory.core.formula import SidesError, record_requested, terms_at
 from dpfl_theory.statements.symbolic import sides_at
 
-__all__ = ["compared", "run", "worst"]
-
 LONGEST = 20
 """Length of a fraction in a sentence; the notes have all of it."""
 _DEVICE = "cpu (rational arithmetic)"

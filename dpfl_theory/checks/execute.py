@@ -28,8 +28,6 @@ from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, limited
 from dpfl_theory.statements.source_location import Lines, line_of
 from dpfl_theory.statements.validate import not_compared
 
-__all__ = ["cannot", "checks_of", "run_method", "run_one"]
-
 
 @functools.cache
 def checks_of(statement: Statement) -> tuple[Check, ...]:

@@ -31,8 +31,6 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 
-__all__ = ["Search", "agrees", "falsify", "rules_of"]
-
 REPLICATES, MORE_REPLICATES = 64, 512
 """Replicates of a run of the search, and of its repetition with other seeds if it exceeds all earlier ones: the
 largest of many noisy excesses is too large. The last run has as many replicates as the check it descends from."""

@@ -27,8 +27,6 @@ from dpfl_theory.checks.interpolation import SampledFunction
 from dpfl_theory.checks.verifier import Form
 from dpfl_theory.core import Performance
 
-__all__ = ["Condition", "NotACone", "conditions", "form", "require_cone", "span"]
-
 Array = NDArray[np.float64]
 
 AGREEMENT = 1e-9

@@ -16,8 +16,6 @@ from dpfl_theory.errors import format_error
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["REACHED", "BuildError", "Edge", "complete", "edges", "numbers", "unmet", "untested_text"]
-
 
 class BuildError(ValueError):
     """The reason why a check cannot be run, and the function to correct, where that is not the check's ``build``."""

@@ -19,8 +19,6 @@ from fractions import Fraction
 
 from dpfl_theory.checks.verifier import Form, combined
 
-__all__ = ["CLASSES", "SampledFunction", "product"]
-
 Combination = Mapping[int, Fraction]
 CLASSES: Mapping[str, tuple[bool, bool]] = {
     "convex": (False, False),

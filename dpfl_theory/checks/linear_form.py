@@ -10,8 +10,6 @@ from typing import Any
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import SidesError, sides_of, symbols_of
 
-__all__ = ["Linear", "linearise"]
-
 
 @dataclass(frozen=True)
 class Linear:

@@ -27,8 +27,6 @@ from dpfl_theory import statements as catalogue
 from dpfl_theory.statements.numbers import Number, Value, numbers_in, recorded
 from dpfl_theory.statements.words import entries
 
-__all__ = ["Found", "NotFound", "by_statement", "computed", "error_at", "moved", "numbers_of", "renewed", "value_at"]
-
 _FOLDER = Path(catalogue.__file__).parent
 Found = Mapping[str, Sequence[Mapping[str, Any]]]
 """Evidence as plain data, by statement."""

@@ -22,8 +22,6 @@ from dpfl_theory.core.formula import SidesError, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import enclosure
 
-__all__ = ["arranged", "coefficients", "way"]
-
 LARGEST = 1000
 """Larger factors would make numbers of very different sizes, which are difficult for solvers."""
 SMALL = 2.0**-8

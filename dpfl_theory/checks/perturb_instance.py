@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-__all__ = ["get", "numbers", "set_value", "varied"]
-
 FIXED = ("replicates",)
 """Keys that say how an instance is sampled, not which instance it is."""
 MOST = 4096

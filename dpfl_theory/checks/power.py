@@ -31,21 +31,6 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.time_limits import forked
 from dpfl_theory.statements.power import Power
 
-__all__ = [
-    "SHRINKAGES",
-    "Detected",
-    "detected_by_checks",
-    "fingerprint",
-    "margin",
-    "measure",
-    "noticed_terms",
-    "planted",
-    "power_of",
-    "stronger",
-    "stronger_by",
-    "undetected_terms",
-]
-
 SHRINKAGES = (0.999, 0.99, 0.9, 0.5, 0.1, 0.01, 0.001)
 """The shares by which statements are made stronger, the largest first."""
 

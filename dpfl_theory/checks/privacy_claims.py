@@ -12,8 +12,6 @@ from dpfl_theory.core import Check, ConstantClaim, Escape, PrivacyClaim, Privacy
 from dpfl_theory.core.evidence import Evidence, Interval
 from dpfl_theory.lazy import mpmath
 
-__all__ = ["decide_constant", "decide_points"]
-
 
 def decide_points(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence:
     """*violated* where the claim fails at some point, *holds* where it is certified at all points, else *inconclusive*.

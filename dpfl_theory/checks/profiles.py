@@ -30,8 +30,6 @@ from dpfl_theory.core.evidence import UNMET, kind_of, verdict_of
 from dpfl_theory.runtime.evidence_table import section
 from dpfl_theory.statements.power import Power
 
-__all__ = ["chosen", "left_out", "omitted", "smoke_set", "standard"]
-
 TIERS = (0.001, 0.01, 0.1, 0.5, 1.0)
 """Checks that detect changes up to the same one of these shares count as equal, and the fastest is chosen."""
 

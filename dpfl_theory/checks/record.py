@@ -10,9 +10,10 @@ longer has are removed. Expected durations are best read from the evidence of a 
 
 from __future__ import annotations
 
+import copy
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +24,13 @@ from dpfl_theory.checks.profiles import omitted
 from dpfl_theory.checks.runner import checks_of
 from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError
-from dpfl_theory.runtime import durations
 from dpfl_theory.runtime.console import print_message
-from dpfl_theory.runtime.evidence_table import section, write
+from dpfl_theory.runtime.evidence_table import LONG_SECONDS, section, write
 from dpfl_theory.runtime.threads import usable_cores
 
-__all__ = ["record"]
-
 Document = Mapping[str, Any]
+NOISE = 1.5
+"""A duration on record stays unless a new one is longer or shorter by this factor."""
 
 
 def record(documents: Sequence[Document]) -> None:
@@ -42,17 +42,17 @@ def record(documents: Sequence[Document]) -> None:
     ids = {s.id for s in catalogue.all_statements()}
     if checks:
         timed = [e for d in checks for e in d["evidence"] if e["statement"] in ids]
-        write("seconds", {id_: own for id_, own in durations.seconds_of_checks(timed).items() if id_ in ids})
+        write("seconds", {id_: own for id_, own in seconds_of_checks(timed).items() if id_ in ids})
         evidence = [e for d in checks if d.get("profile") != "standard" for e in d["evidence"]]
         if {e["statement"] for e in evidence} >= ids:
-            write("mean_seconds", durations.seconds_of_methods(evidence))
+            write("mean_seconds", seconds_of_methods(evidence))
         _record_power([e for e in evidence if e["statement"] in ids])
         values, missing = renewed(by_statement({"evidence": evidence}))
         write("numbers", values)
         for sentence in missing:
             print_message(sentence)
     if scripts:
-        write("validation_seconds", durations.seconds_of_validations(scripts))
+        write("validation_seconds", seconds_of_validations(scripts))
 
 
 def _record_power(evidence: Sequence[Mapping[str, Any]]) -> None:
@@ -77,6 +77,44 @@ def _replace(name: str, new: Mapping[str, Any]) -> None:
     """Replace the values of some statements; empty ones, and those of ids that are gone, are removed."""
     ids = {s.id for s in catalogue.all_statements()}
     write(name, {id_: value for id_, value in {**section(name), **new}.items() if value and id_ in ids})
+
+
+def seconds_of_checks(evidence: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The section ``seconds``, from evidence as plain data. Checks that it lacks keep their durations."""
+    known: dict[str, dict[str, dict[str, float]]] = copy.deepcopy({**section("seconds")})
+    for e in evidence:
+        named = known.setdefault(e["statement"], {}).setdefault(e["method"], {})
+        seconds = _settled(named.pop(e["check"], 0.0), e["seconds"])
+        if seconds >= LONG_SECONDS:
+            named[e["check"]] = round(seconds, 1)
+    long = {id_: {m: dict(sorted(by.items())) for m, by in sorted(own.items()) if by} for id_, own in known.items()}
+    return {id_: methods for id_, methods in long.items() if methods}
+
+
+def seconds_of_methods(evidence: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The section ``mean_seconds``, from evidence of all checks: a part of them has other means."""
+    short: dict[str, list[float]] = {}
+    for e in evidence:
+        if e["seconds"] < LONG_SECONDS:
+            short.setdefault(e["method"], []).append(e["seconds"])
+    known = section("mean_seconds")
+    means = {m: _settled(known.get(m, 0.0), sum(seconds) / len(seconds)) for m, seconds in short.items()}
+    return {**known, **{method: round(mean, 3) for method, mean in means.items()}}
+
+
+def seconds_of_validations(documents: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """The section ``validation_seconds``, from documents of validations. The profile ``paper`` does not count."""
+    known: dict[str, dict[str, float]] = copy.deepcopy({**section("validation_seconds")})
+    for d in documents:
+        if d["profile"] != "paper":
+            own = known.setdefault(d["name"], {})
+            own[d["profile"]] = round(_settled(own.get(d["profile"], 0.0), d["seconds"]), 1)
+    return {name: dict(sorted(own.items())) for name, own in known.items()}
+
+
+def _settled(known: float, seconds: float) -> float:
+    """The duration on record, or the new one where it differs by more than noise."""
+    return known if known / NOISE < seconds < known * NOISE else seconds
 
 
 def main(*paths: str) -> None:

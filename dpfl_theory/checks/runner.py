@@ -22,7 +22,7 @@ from dpfl_theory.core.prose import plain
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES
 from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.durations import check_seconds
+from dpfl_theory.runtime.evidence_table import check_seconds
 from dpfl_theory.runtime.executor import run_pieces, several
 from dpfl_theory.runtime.slots import StoredResult
 from dpfl_theory.runtime.threads import usable_cores
@@ -156,7 +156,8 @@ def run_plan(
 
     def tell(remaining: Sequence[int], part: float = 0.0) -> None:
         if progress is not None:
-            progress(len(own) - len(remaining), len(own), _label(*own[remaining[0]]), part)
+            statement, c = own[remaining[0]]
+            progress(len(own) - len(remaining), len(own), f"{statement.id} {c.method} {c.name}", part)
 
     def here(i: int) -> StoredResult[Evidence]:
         told = replace(settings, progress=lambda part: tell(range(i, len(own)), part))
@@ -207,10 +208,6 @@ def report_of(
 def tasks_of(pairs: Sequence[Pair], file: Path | None = None) -> list[Task]:
     """The names by which other processes find these checks."""
     return [name_of(statement, checks_of(statement).index(c), file) for statement, c in pairs]
-
-
-def _label(statement: Statement, c: Check) -> str:
-    return f"{statement.id} {c.method} {c.name}"
 
 
 def _expected(pairs: Sequence[Pair]) -> dict[str, str]:

@@ -6,8 +6,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-__all__ = ["LEAST_SECONDS", "Settings"]
-
 LEAST_SECONDS = 2.0
 """The minimum time limit of a check, even if the budget ends earlier: starting takes a moment."""
 

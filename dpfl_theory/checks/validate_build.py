@@ -17,8 +17,6 @@ from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
 from dpfl_theory.core import Check, Statement, Symbol, methods
 from dpfl_theory.core import check_inputs as claims
 
-__all__ = ["guarded"]
-
 SQUARE = "^2"
 """Suffix of the name of a symbol of which only the square is known."""
 _DOMAINS: dict[str, Callable[[Any], bool]] = {

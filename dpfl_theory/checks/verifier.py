@@ -20,8 +20,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
-__all__ = ["Form", "combined", "gram_of", "is_positive_semidefinite", "meets", "proves", "refutes"]
-
 Matrix = Sequence[Sequence[Fraction]]
 ZERO = Fraction(0)
 

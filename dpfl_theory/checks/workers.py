@@ -23,8 +23,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.recorded_warnings import recorded
 from dpfl_theory.runtime.slots import StoredResult
 
-__all__ = ["Task", "name_of", "work_of"]
-
 
 @dataclass(frozen=True)
 class Task:

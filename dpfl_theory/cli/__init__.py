@@ -23,7 +23,7 @@ __all__ = ["application", "commands_of", "main"]
 
 COMPLETE = "_DPFL_THEORY_COMPLETE"
 """The environment variable by which a shell requests completions."""
-SEVERAL = {"reports": ("errata", "report", "reproduce", "validate")}
+SEVERAL = {"reports": ("errata", "report", "reproduce", "validate"), "sweep": ("simulate", "sweep")}
 """The commands of modules with several; another module has one command, with its name."""
 TASKS = (
     ("check a published theorem", "dpfl-theory check das2022.theorem3 --method privacy"),

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from dpfl_theory.cli._layout import laid_out, number, table
-from dpfl_theory.cli._options import Device, Format, Seed, Target, deliver, target_of
-from dpfl_theory.cli._parameters import number as parsed
+from dpfl_theory.cli._options import Device, Format, Seed, Target, as_json, deliver, target_of
+from dpfl_theory.cli._options import number as parsed
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.console import Progress, choice, parse_seed
-
-__all__ = ["audit"]
 
 CONFIDENCE = 1.0 - 1e-6
 """All limits of one call hold together with this probability."""
@@ -66,7 +63,7 @@ def audit(
             rows += [{"audit": name, **_plain(result), "setting": setting} for result in found]
     violated = [row for row in rows if row["verdict"] == "violated"]
     document = {"schema": "dpfl-theory/audit/1", "delta": share, "confidence": CONFIDENCE, "audits": rows}
-    text = json.dumps(document, indent=1, allow_nan=False) if format_ == "json" else _text(rows, bool(names))
+    text = as_json(document) if format_ == "json" else _text(rows, bool(names))
     deliver(text, target, f"{len(rows)} audits, {len(violated)} above the certified limit")
     return 1 if violated else 0
 

@@ -25,20 +25,6 @@ if TYPE_CHECKING:
     from dpfl_theory.core import Check, Statement
     from dpfl_theory.core.evidence import Evidence
 
-__all__ = [
-    "DIFFERS",
-    "UNDECIDED",
-    "UNITS_ALONE",
-    "UNITS_CHOSEN",
-    "Partial",
-    "as_junit",
-    "as_text",
-    "certificate_file",
-    "evidence_lines",
-    "why_unchecked",
-    "write_certificates",
-]
-
 DIFFERS = "<- not as expected"
 UNDECIDED = "<- undecided"
 MARKS = {"differs": DIFFERS, "undecided": UNDECIDED}

@@ -12,8 +12,6 @@ from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.privacy.mechanisms.record_level import NoisyLocalSteps
 from dpfl_theory.runtime.console import choice
 
-__all__ = ["ACCOUNTANTS", "NOTE", "TIGHT", "Formula", "accountant"]
-
 TIGHT = "tight"
 ACCOUNTANTS = (TIGHT, "noble2022", "noble2022-theorem")
 NOTE = "A printed formula, not a certified limit."

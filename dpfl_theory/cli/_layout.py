@@ -8,8 +8,6 @@ import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 
-__all__ = ["VERDICT_STYLES", "Line", "colored", "cut", "laid_out", "number", "on_terminal", "table", "width", "wrapped"]
-
 WIDTH = 110
 """The columns of wrapped text."""
 

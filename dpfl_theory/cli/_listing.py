@@ -4,22 +4,19 @@ items, such as problems and algorithms."""
 from __future__ import annotations
 
 import glob
-import json
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 
 from dpfl_theory import statements
 from dpfl_theory.cli import _layout
+from dpfl_theory.cli._options import as_json
 from dpfl_theory.core import Statement
 from dpfl_theory.core.prose import plain
 from dpfl_theory.inventory import Item, Kind, Parameter
 from dpfl_theory.runtime.console import emit, print_message
 from dpfl_theory.statements import paper
 from dpfl_theory.statements.power import recorded
-
-__all__ = ["WITH", "lines", "list_items", "matching", "show_item"]
 
 SHORT = 12
 """The most characters of a default in its column."""
@@ -38,19 +35,10 @@ OPTIONAL = ("methods", "note", "kind", "power")
 _NUMBERS = ("power",)
 
 
-@dataclass(frozen=True)
-class _Searched:
+def _searched(s: Statement) -> str:
     """The text of a statement in which words are searched, ignoring case."""
-
-    text: str
-
-    @classmethod
-    def from_statement(cls, s: Statement) -> _Searched:
-        heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
-        return cls(plain(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading))).casefold())
-
-    def has(self, word: str) -> bool:
-        return word.casefold() in self.text
+    heading = paper.known()[s.paper].heading if s.paper in paper.known() else ""
+    return plain(" ".join((s.id, s.kind, s.title, s.text, s.source.where, s.reading, heading))).casefold()
 
 
 def matching(words: Sequence[str]) -> tuple[Statement, ...]:
@@ -65,9 +53,9 @@ def matching(words: Sequence[str]) -> tuple[Statement, ...]:
     everything = statements.all_statements()
     known = {s.id for s in everything} | set(statements.papers())
     named = [word for word in words if word in known or glob.has_magic(word)]
-    searched = [part for word in words if word not in named for part in word.split()]
+    searched = [part for word in words if word not in named for part in word.casefold().split()]
     found = statements.select(tuple(named)) if named else everything
-    return statements.in_order(s for s in found if all(map(_Searched.from_statement(s).has, searched)))
+    return statements.in_order(s for s in found if all(map(_searched(s).__contains__, searched)))
 
 
 def marks(s: Statement) -> list[str]:
@@ -96,18 +84,16 @@ def lines(found: Sequence[Statement], width: int | None) -> list[_layout.Line]:
     heads = {name: name for name in ("id", "kind", "expected", "power", "methods", "note", "title")}
     sizes = {name: max(len(row[name]) for row in (heads, *rows.values())) for name in heads}
     shown = _fitting(sizes, width)
-    made: list[_layout.Line] = [_cells(heads, shown, lambda _: "bold")] if found else []
+    made: list[_layout.Line] = [_cells(heads, shown, {}, "bold")] if found else []
     for printed, own in groupby(found, lambda s: paper.known()[s.paper]):
         heading = _layout.cut(f"  {printed.heading}", (width or 10**6) - len(printed.id))
         made += [(), ((printed.id, "bold cyan"), (heading, "cyan"))]
         for chapter, some in groupby(own, lambda s: paper.known()[s.paper].place(s.id)[1]):
             made.append(((f" {chapter}", "bold"),))
-            made += [_cells(rows[s.id], shown, _style_of(s)) for s in some]
+            for s in some:
+                styles = {"expected": _layout.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}
+                made.append(_cells(rows[s.id], shown, styles, "dim"))
     return [*made, *([()] if made else []), ((_summary(found), "bold"),)]
-
-
-def _style_of(s: Statement) -> Callable[[str], str]:
-    return lambda name: {"expected": _layout.VERDICT_STYLES.get(s.expected, ""), "id": "", "title": ""}.get(name, "dim")
 
 
 def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
@@ -126,11 +112,11 @@ def _fitting(sizes: dict[str, int], width: int | None) -> dict[str, int]:
     return shown
 
 
-def _cells(row: dict[str, str], shown: dict[str, int], style: Callable[[str], str]) -> _layout.Line:
+def _cells(row: dict[str, str], shown: dict[str, int], styles: Mapping[str, str], other: str) -> _layout.Line:
     made = [("  ", "")]
     for name, size in shown.items():
         text = row[name] if name == "title" else row[name].rjust(size) if name in _NUMBERS else row[name].ljust(size)
-        made += [(_layout.cut(text, size), style(name)), ("  ", "")]
+        made += [(_layout.cut(text, size), styles.get(name, other)), ("  ", "")]
     return made[:-1]
 
 
@@ -157,10 +143,8 @@ _INDENT = " " * 6
 def list_items(kind: Kind, words: Sequence[str], format_: str) -> None:
     """Write a kind's items to stdout: those with each of the words in their name, description or parameters."""
     found = [item for item in kind.items() if all(_has(item, word) for word in words)]
-    if format_ == "json":
-        emit(json.dumps([item.to_json() for item in found], indent=1, ensure_ascii=False))
-    else:
-        emit(_layout.colored([*_table(kind, found, _layout.width())]))
+    as_text = _layout.colored([*_table(kind, found, _layout.width())])
+    emit(as_json([item.to_json() for item in found]) if format_ == "json" else as_text)
     if not found and words:
         print_message(f"none of the {kind.name} has {' and '.join(map(repr, words))}: use fewer words")
 
@@ -211,7 +195,7 @@ def _parameter_cells(p: Parameter) -> tuple[str, str, str, str]:
 def show_item(kind: Kind, item: Item, format_: str) -> None:
     """Write the full description of an item to stdout."""
     if format_ == "json":
-        emit(json.dumps(item.to_json(), indent=1, ensure_ascii=False))
+        emit(as_json(item.to_json()))
         return
     lines: list[_layout.Line] = [((item.name, "bold"), (f"  ({kind.one})", "")), *_plain(_layout.wrapped(item.what))]
     if kind.use:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -14,38 +15,14 @@ import typer
 
 from dpfl_theory import statements
 from dpfl_theory.core import Statement
+from dpfl_theory.core.parameter import LARGEST
 from dpfl_theory.errors import InputError, unknown_name
+from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import FULL, PAPER, as_options, emit, option, parse_budget, print_message
+from dpfl_theory.runtime.console import as_options, emit, option, parse_budget, print_message
 
 if TYPE_CHECKING:
     from dpfl_theory.runtime.cache import Store
-
-__all__ = [
-    "Device",
-    "Folder",
-    "Format",
-    "Fresh",
-    "Full",
-    "Jobs",
-    "Kept",
-    "Output",
-    "Paper",
-    "Scheduler",
-    "Schema",
-    "Seed",
-    "Target",
-    "UserFile",
-    "add_options",
-    "deliver",
-    "give_schema",
-    "one_statement",
-    "opened",
-    "parse_jobs",
-    "parse_limit",
-    "target_of",
-    "text_option",
-]
 
 F = TypeVar("F", bound=Callable[..., Any])
 OWN_LIMIT = "10m"
@@ -63,8 +40,10 @@ Scheduler = Annotated[
     str | None,
     typer.Option(metavar="tcp://HOST:PORT", help="Run the work on this Dask cluster."),
 ]
-Full = Annotated[bool, typer.Option("--full", help=FULL)]
-Paper = Annotated[bool, typer.Option("--paper", help=PAPER)]
+Full = Annotated[bool, typer.Option("--full", help="All checks and runs [default: as many as decide every verdict].")]
+Paper = Annotated[
+    bool, typer.Option("--paper", help="As many runs and points as in the papers; some scripts take hours.")
+]
 Fresh = Annotated[bool, typer.Option("--fresh", help="Compute everything again and cache it.")]
 Kept = Annotated[
     str | None,
@@ -100,9 +79,14 @@ def opened(store: str | None) -> contextlib.AbstractContextManager[Store | None]
     return contextlib.nullcontext() if path is None else Store(path)
 
 
+def as_json(document: Any) -> str:
+    """A document as JSON; its numbers are finite."""
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+
+
 def give_schema(schema: Callable[[], dict[str, Any]]) -> int:
     """Print a JSON schema; return the exit code."""
-    emit(json.dumps(schema(), indent=1, ensure_ascii=False))
+    emit(as_json(schema()))
     return 0
 
 
@@ -126,6 +110,28 @@ def parse_limit(text: str | None, file: str | None) -> float | None:
     (120.0, None, 600.0)
     """
     return parse_budget(text if text is not None or file is None else OWN_LIMIT, "limit")
+
+
+def number(option: str, text: str, *, whole: bool = False) -> Any:
+    """Parse a finite number, as int where it is one, or where ``whole`` is set and it has no fraction.
+
+    >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
+    (1000, 20, 1e-05)
+    >>> number("--sampling-rate", "15/60")
+    0.25
+    """
+    value: int | float
+    try:
+        value = int(text)
+    except ValueError:
+        above, slash, below = text.partition("/")
+        share, of = number_of(option, above), number_of(option, below) if slash else 1.0
+        value = share / of if of else math.nan
+        if share and value == 0.0:
+            raise vanishes(option, text) from None
+    if not abs(value) <= LARGEST:
+        raise InputError(f"{option} is {text!r}: give a number")
+    return int(value) if whole and float(value).is_integer() else value
 
 
 def one_statement(id_: str | None, file: str | None, *limits: float | None) -> Statement:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 import re
 import threading
@@ -12,12 +11,10 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context
 from typing import Any
 
 from dpfl_theory.cli._layout import laid_out
-from dpfl_theory.cli._options import deliver, target_of
+from dpfl_theory.cli._options import as_json, deliver, target_of
 from dpfl_theory.errors import DpflError
 from dpfl_theory.runtime.console import QUIET_SECONDS, Progress, as_options, choice, option
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
-
-__all__ = ["Output", "as_text", "busy", "plain_formula", "rounded", "within"]
 
 DIGITS = 5
 ROUNDING = {"up": ROUND_CEILING, "down": ROUND_FLOOR, "nearest": ROUND_HALF_EVEN}
@@ -42,8 +39,7 @@ class Output:
         if missing:
             made["warnings"] = [*made.get("warnings", []), f"Not finite, and therefore null: {', '.join(missing)}."]
         made["schema"] = "dpfl-theory/privacy/1"
-        as_json = self.format == "json"
-        text = as_options(json.dumps(made, indent=1, ensure_ascii=False, allow_nan=False) if as_json else as_text(made))
+        text = as_options(as_json(made) if self.format == "json" else as_text(made))
         deliver(text, self.target, re.sub(" +", " ", as_text(made).splitlines()[0]))
 
 

@@ -4,19 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, get_type_hints
 
-from dpfl_theory.cli._options import add_options, text_option
-from dpfl_theory.core.parameter import LARGEST
+from dpfl_theory.cli._options import add_options, number, text_option
 from dpfl_theory.errors import InputError
-from dpfl_theory.numerals import number_of, vanishes
 from dpfl_theory.privacy.mechanisms import Mechanism
 from dpfl_theory.runtime.console import option
-
-__all__ = ["Parameter", "build", "number", "parameters", "takes", "with_options"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -61,13 +56,31 @@ def parameters(kinds: Iterable[type[Mechanism]]) -> dict[str, Parameter]:
     return {name: found[name] for name in (*(n for n in found if n not in shared), *shared)}
 
 
-def with_options(made: Iterable[Parameter], algorithms: Iterable[str]) -> Callable[[F], F]:
-    """Add an option for each parameter to a command, after its first parameter; it gets them as ``**given``, as text.
+def with_options(made: Iterable[Parameter], kinds: Mapping[str, type[Mechanism]]) -> Callable[[F], F]:
+    """Add an option for each parameter and its other names to a command, after its first parameter; it gets them as
+    ``**given``, as text.
 
-    ``algorithms`` are those of the command: the help of an option says which of them take it.
+    ``kinds`` are the algorithms of the command: the help of an option says which of them take it.
     """
-    known = tuple(algorithms)
-    return add_options([_option(p, known) for p in made])
+    own = {p.name: p for p in made}
+    others: dict[tuple[str, str], list[str]] = {}
+    for name, kind in kinds.items():
+        for pair in kind.aliases.items():
+            others.setdefault(pair, []).append(name)
+    return add_options(
+        [
+            *(_option(p, tuple(kinds)) for p in own.values()),
+            *(
+                text_option(alias, _metavar(own[meant]), f"another name for {option(meant)} with {', '.join(names)}.")
+                for (alias, meant), names in others.items()
+                if meant in own
+            ),
+        ]
+    )
+
+
+def _metavar(p: Parameter) -> str:
+    return "|".join(p.choices) or ("N" if p.whole else "X")
 
 
 def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
@@ -78,7 +91,7 @@ def _option(p: Parameter, known: tuple[str, ...]) -> inspect.Parameter:
     if others:
         few = len(others) < len(p.takers)
         text += f" [not {', '.join(others)}]" if few else f" [{', '.join(sorted(p.takers))}]"
-    return text_option(p.name, "|".join(p.choices) or ("N" if p.whole else "X"), text)
+    return text_option(p.name, _metavar(p), text)
 
 
 def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: str | None = None) -> Mechanism:
@@ -100,25 +113,3 @@ def build(kind: type[Mechanism], options: Mapping[str, str | None], computed: st
         hint = str(get_type_hints(kind)[name])
         values[name] = text if "str" in hint else number(given_as, text, whole="int" in hint)
     return kind(**values)
-
-
-def number(option: str, text: str, *, whole: bool = False) -> Any:
-    """Parse a finite number, as int where it is one, or where ``whole`` is set and it has no fraction.
-
-    >>> number("--rounds", "1e3", whole=True), number("--cohort", "20"), number("--delta", "1e-5")
-    (1000, 20, 1e-05)
-    >>> number("--sampling-rate", "15/60")
-    0.25
-    """
-    value: int | float
-    try:
-        value = int(text)
-    except ValueError:
-        above, slash, below = text.partition("/")
-        share, of = number_of(option, above), number_of(option, below) if slash else 1.0
-        value = share / of if of else math.nan
-        if share and value == 0.0:
-            raise vanishes(option, text) from None
-    if not abs(value) <= LARGEST:
-        raise InputError(f"{option} is {text!r}: give a number")
-    return int(value) if whole and float(value).is_integer() else value

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
@@ -14,9 +13,9 @@ from dpfl_theory.cli import _complete
 from dpfl_theory.cli._audit import audit
 from dpfl_theory.cli._formulas import ACCOUNTANTS, TIGHT, Formula, accountant
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format, Target
+from dpfl_theory.cli._options import Format, Target, as_json, number
 from dpfl_theory.cli._output import Output, busy, within
-from dpfl_theory.cli._parameters import build, number, parameters, with_options
+from dpfl_theory.cli._parameters import build, parameters, with_options
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.privacy.accounting import meaningless_epsilon
 from dpfl_theory.privacy.mechanisms import Mechanism, get, mechanisms
@@ -25,8 +24,6 @@ from dpfl_theory.privacy.pld import CertifiedInterval, delta_limits, epsilon_lim
 from dpfl_theory.runtime.console import choice, emit, parse_budget
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS
 from dpfl_theory.statements.noise_constants import constant as constant_of
-
-__all__ = ["commands"]
 
 app = typer.Typer(rich_markup_mode=None)
 WIDE = {"max_content_width": 110}
@@ -45,14 +42,6 @@ Algorithm = Annotated[
 ]
 
 
-def _rounds_named(alias: str) -> Any:
-    """The option for another name of the rounds."""
-    names = ", ".join(name for name, kind in KNOWN.items() if alias in kind.aliases)
-    return typer.Option(metavar="N", help=f"Another name for --rounds with {names}.")
-
-
-Iterations = Annotated[str | None, _rounds_named("iterations")]
-Steps = Annotated[str | None, _rounds_named("steps")]
 MultiplierOf = Annotated[
     str | None,
     typer.Option(
@@ -85,8 +74,6 @@ def commands() -> dict[str, Any]:
 @with_options(PARAMETERS.values(), KNOWN)
 def account(
     algorithm: Algorithm,
-    iterations: Iterations = None,
-    steps: Steps = None,
     multiplier_of: MultiplierOf = None,
     sigma: Sigma = None,
     clip: Clip = None,
@@ -113,7 +100,6 @@ def account(
       dpfl-theory privacy account --algorithm poisson-gaussian \\
         --sampling-rate 256/60000 --noise-multiplier 1.3 --steps 3510 --delta 1e-5
     """
-    given |= {"iterations": iterations, "steps": steps}
     kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     if (delta is None) == (epsilon is None):
@@ -156,8 +142,6 @@ def calibrate(
     algorithm: Algorithm,
     epsilon: KeptEpsilon,
     delta: KeptDelta,
-    iterations: Iterations = None,
-    steps: Steps = None,
     clip: Clip = None,
     accountant_: AccountantName = TIGHT,
     format_: Format = "text",
@@ -173,7 +157,6 @@ def calibrate(
       dpfl-theory privacy calibrate --algorithm dp-norm-ec --rounds 1000 \\
         --epsilon 8 --delta 1e-5 --clip 1
     """
-    given |= {"iterations": iterations, "steps": steps}
     kind: type[Mechanism] = get(resolved(algorithm))
     answer = Output(format_, output)
     mechanism = build(kind, given, computed="noise_multiplier")
@@ -246,7 +229,6 @@ def constant(
     id_: Annotated[str, typer.Argument(metavar="ID", help=f"The prescription: {', '.join(PRESCRIPTIONS)}.")],
     epsilon: KeptEpsilon,
     delta: KeptDelta,
-    iterations: Iterations = None,
     format_: Format = "text",
     output: Target = None,
     budget: Budget = None,
@@ -265,7 +247,7 @@ def constant(
     if id_ not in PRESCRIPTIONS:
         raise unknown_name("prescription", id_, PRESCRIPTIONS)
     kind = get(PRESCRIPTIONS[id_].algorithm)
-    mechanism = build(kind, {**given, "iterations": iterations}, computed="noise_multiplier")
+    mechanism = build(kind, given, computed="noise_multiplier")
     e, d = number("--epsilon", epsilon), number("--delta", delta)
     chosen = {k: v for k, v in vars(mechanism).items() if v is not None}
     with busy("constant"), within(parse_budget(budget)):
@@ -282,7 +264,7 @@ def list_(format_: Format = "text") -> None:
     choice("format", format_, ("text", "json"))
     listed = [_described(kind) for kind in KNOWN.values()]
     if format_ == "json":
-        emit(json.dumps(listed, indent=1, ensure_ascii=False))
+        emit(as_json(listed))
     else:
         names = ("algorithm", "protects", "noise", "relations", "sampling", "views", "source")
         rows: list[Sequence[str]] = [

@@ -4,30 +4,20 @@ recommendation, a comparison of private algorithms, and the minimum of bounds ag
 from __future__ import annotations
 
 import inspect
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._layout import laid_out
-from dpfl_theory.cli._options import add_options, text_option
+from dpfl_theory.cli._options import add_options, number, text_option
 from dpfl_theory.errors import InputError
-from dpfl_theory.numerals import number_of
 from dpfl_theory.recommend import Setting
 from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, options_of
 from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.console import option, print_message
 
-__all__ = [
-    "as_text",
-    "comparison_text",
-    "draw_comparison",
-    "draw_neighbourhoods",
-    "kind_of",
-    "number",
-    "parsed",
-    "with_inputs",
-]
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 METAVARS = {"count": "N", "word": "NAME"}
 APART = (
@@ -61,24 +51,12 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[Callable[..., A
 
 def parsed(inputs: Mapping[str, Input], options: Mapping[str, str | None]) -> dict[str, Any]:
     """The given options, those of number inputs as numbers."""
-    numbers = {name for name, one in inputs.items() if one.kind != "word"}
-    return {
-        name: number(option(name), text, inputs[name].kind) if name in numbers else text
-        for name, text in options.items()
-        if text is not None
-    }
-
-
-def number(option: str, text: str, kind: str) -> int | float:
-    """Parse a finite number, as int where the kind is a count.
-
-    >>> number("--clients", "1e2", "count")
-    100
-    """
-    value = number_of(option, text)
-    if not math.isfinite(value):
-        raise InputError(f"{option} is {text!r}: give a number")
-    return int(value) if kind == "count" and value.is_integer() else value
+    found: dict[str, Any] = {name: text for name, text in options.items() if text is not None}
+    for name, one in inputs.items():
+        if name in found and one.kind != "word":
+            value = number(option(name), found[name], whole=one.kind == "count")
+            found[name] = value if one.kind == "count" else float(value)
+    return found
 
 
 def certificate(constant: Mapping[str, Any]) -> str:
@@ -223,12 +201,11 @@ def _cost(cost: Mapping[str, Any]) -> str:
     )
 
 
-def draw_neighbourhoods(document: Mapping[str, Any], picture: Path, kind: str) -> None:
-    """Write the neighbourhoods' figure to a file."""
-    from dpfl_theory.recommend.figure import neighbourhoods
+def write_figure(figure: Figure, picture: Path, kind: str) -> None:
+    """Write a figure to a file, and name the file."""
     from dpfl_theory.validation import style
 
-    write(picture, style.render(neighbourhoods(document["confirmed"]))[kind])
+    write(picture, style.render(figure)[kind])
     print_message(f"figure: {picture}")
 
 
@@ -238,15 +215,6 @@ def kind_of(picture: Path | None) -> str:
     if kind not in ("png", "svg"):
         raise InputError(f"--figure is {str(picture)!r}: give a name that ends in .png or .svg")
     return kind
-
-
-def draw_comparison(document: Mapping[str, Any], picture: Path, kind: str) -> None:
-    """Write the comparison's figure to a file."""
-    from dpfl_theory.recommend.figure import draw
-    from dpfl_theory.validation import style
-
-    write(picture, style.render(draw(document))[kind])
-    print_message(f"figure: {picture}")
 
 
 def comparison_text(d: Mapping[str, Any]) -> str:
@@ -259,7 +227,9 @@ def _compared(d: Mapping[str, Any]) -> Iterator[str]:
 
     data, budget = d["data"], d["budget"]
     yield from _data_lines(data)
-    yield f"at the start, 0: suboptimality {d['start']['suboptimality']:.4g}{_accuracy(d['start']['accuracy'])}"
+    start, accuracy = d["start"], d["start"]["accuracy"]
+    shown = "" if accuracy is None else f", accuracy {accuracy['mean']:.3f}"
+    yield f"at the start, 0: suboptimality {start['suboptimality']:.4g}{shown}"
     yield f"at most {budget['rounds']} vectors from a client"
     yield ""
     for unit, advice in d["advice_by_unit"].items():
@@ -351,7 +321,3 @@ def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         elif rule["departs"]:
             notes[f"{name}: {rule['departs']}."] = None
     yield from notes
-
-
-def _accuracy(accuracy: Mapping[str, float] | None) -> str:
-    return "" if accuracy is None else f", accuracy {accuracy['mean']:.3f}"

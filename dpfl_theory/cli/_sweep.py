@@ -16,8 +16,6 @@ from dpfl_theory.sweep.table import Table, checked, of_rounds
 if TYPE_CHECKING:
     from dpfl_theory.sweep.design import Design
 
-__all__ = ["as_lines", "as_summary", "results_file", "seconds_of", "tell_failures"]
-
 _ROUNDS = 12
 """Rounds of a run that are shown."""
 _CELLS = 60

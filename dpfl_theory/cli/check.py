@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +30,7 @@ from dpfl_theory.cli._options import (
     Seed,
     Target,
     UserFile,
+    as_json,
     deliver,
     give_schema,
     opened,
@@ -263,9 +263,4 @@ def _planned(
     return smoke_set(pairs) if smoke else of_profile(pairs) if standard else pairs
 
 
-def as_json(report: Report, document: dict[str, Any]) -> str:
-    """The document as JSON."""
-    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-FORMATS = {"text": as_text, "json": as_json, "junit": as_junit}
+FORMATS = {"text": as_text, "json": lambda report, document: as_json(document), "junit": as_junit}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format, Schema, Seed, Target, deliver, give_schema, target_of
+from dpfl_theory.cli._options import Format, Schema, Seed, Target, as_json, deliver, give_schema, target_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import printed_aside
@@ -152,7 +151,7 @@ def _report(function: str, as_: str | None, sampler: str | None, whole: bool, **
         round_ = function_named(function)
         drawn = None if sampler is None else function_named(sampler)
     found = replace(test(round_, as_, sampler=drawn, **keywords), warnings=counted(warned))
-    return found.verdict, json.dumps(found.to_json(), indent=1, ensure_ascii=False) if whole else str(found)
+    return found.verdict, as_json(found.to_json()) if whole else str(found)
 
 
 def _assigned(text: str) -> tuple[str, float]:
@@ -174,9 +173,7 @@ def _list_variations(format_: str) -> None:
     from dpfl_theory.algorithms.variations import VARIATIONS
 
     if format_ == "json":
-        emit(
-            json.dumps([{"name": x.option, "values": list(x.values), "meaning": x.text} for x in VARIATIONS], indent=1)
-        )
+        emit(as_json([{"name": x.option, "values": list(x.values), "meaning": x.text} for x in VARIATIONS]))
         return
     emit(table([("variation", "values", "meaning"), *((x.option, ", ".join(x.values), x.text) for x in VARIATIONS)]))
 
@@ -199,7 +196,7 @@ def _list(format_: str) -> None:
 
     found = [described(one) for one in references().values()]
     if format_ == "json":
-        emit(json.dumps(found, indent=1, ensure_ascii=False))
+        emit(as_json(found))
         return
     rows = [
         (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import typer
 
 from dpfl_theory.cli._layout import table
-from dpfl_theory.cli._options import Format
+from dpfl_theory.cli._options import Format, as_json
 from dpfl_theory.runtime.console import choice, emit
 
 app = typer.Typer()
@@ -29,10 +28,14 @@ def doctor(format_: Format = "text") -> int:
     choice("format", format_, ("text", "json"))
     found = examine()
     if format_ == "json":
-        emit(json.dumps(found, indent=1, ensure_ascii=False))
+        emit(as_json(found))
     else:
         rows = [(name, version or "MISSING") for name, version in found["packages"].items()]
-        rows += [(f"{name} (extra {extra})", version or "not installed") for extra, name, version in _optional(found)]
+        rows += [
+            (f"{name} (extra {extra})", version or "not installed")
+            for extra, own in found["extras"].items()
+            for name, version in own.items()
+        ]
         adapters = [(name, state or "not installed") for name, state in found["adapters"].items()]
         devices = [(name, state) for name, state in found["devices"].items()]
         threads = [(name, str(count)) for name, count in found["threads"].items()]
@@ -41,10 +44,6 @@ def doctor(format_: Format = "text") -> int:
             ("machine", machine), ("threads", threads), ("devices", devices), ("packages", rows),
             ("adapters of conform", adapters))))  # fmt: skip
     return 0 if all(found["packages"].values()) else 5
-
-
-def _optional(found: dict[str, Any]) -> list[tuple[str, str, str | None]]:
-    return [(extra, name, version) for extra, packages in found["extras"].items() for name, version in packages.items()]
 
 
 def examine() -> dict[str, Any]:

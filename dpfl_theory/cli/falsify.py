@@ -17,6 +17,7 @@ from dpfl_theory.cli._options import (
     Seed,
     Target,
     UserFile,
+    as_json,
     deliver,
     give_schema,
     one_statement,
@@ -91,7 +92,7 @@ def falsify(
         )
     found = replace(found, evidence=replace(found.evidence, warnings=(*counted(warned), *found.evidence.warnings)))
     document = {"schema": SEARCH_SCHEMA, "recorded_verdict": statement.expected, **found.to_json()}
-    text = json.dumps(document, indent=1, ensure_ascii=False) if format_ == "json" else as_text(document)
+    text = as_json(document) if format_ == "json" else as_text(document)
     deliver(text, target, f"{_verdict(document)}")
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1

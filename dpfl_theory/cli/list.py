@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import shlex
 from typing import Annotated
@@ -11,7 +10,7 @@ import typer
 
 from dpfl_theory import inventory
 from dpfl_theory.cli import _complete, _layout, _listing
-from dpfl_theory.cli._options import Format
+from dpfl_theory.cli._options import Format, as_json
 from dpfl_theory.core import Statement, methods
 from dpfl_theory.core.errata import GRADES
 from dpfl_theory.core.statement import KINDS, PROVENANCES
@@ -138,10 +137,8 @@ def list_(
         and (grade is None or (s.erratum is not None and s.erratum.grade == grade))
         and _within(s, above, below)
     ]
-    if format_ == "json":
-        emit(json.dumps([summary(s) for s in found], indent=1, ensure_ascii=False))
-    else:
-        emit(_layout.colored(_listing.lines(found, _layout.width())))
+    as_text = _layout.colored(_listing.lines(found, _layout.width()))
+    emit(as_json([summary(s) for s in found]) if format_ == "json" else as_text)
     if not found and given:
         message = " and ".join(map(repr, given))
         meant = _suggestion(given)

@@ -9,7 +9,6 @@ from typing import Annotated
 import typer
 
 from dpfl_theory import __version__
-from dpfl_theory.cli import _new_paper
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import print_message
@@ -18,6 +17,8 @@ app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Write a file to start from.")
 app.add_typer(group, name="new")
 
+HERE = Path("dpfl_theory") / "statements"
+"""Where papers are, in a checkout."""
 PLACE = ".github/workflows/theorems.yml"
 OWN = f"dpfl-theory=={__version__}"
 
@@ -48,7 +49,31 @@ def theorem(
     return 0
 
 
-group.command()(_new_paper.paper)
+@group.command()
+def paper(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper's id: first author and year, such as li2020.")],
+    output: Annotated[
+        str | None, typer.Option(metavar="DIR", help=f"A new folder [default: {HERE}/NAME of this checkout].")
+    ] = None,
+) -> int:
+    """Write the folder of a paper for the catalogue: symbols, instances, and a true theorem to change."""
+    from dpfl_theory.templates import paper as template
+
+    files = template(name)
+    if output is None and not HERE.is_dir():
+        raise InputError(f"there is no folder {str(HERE)!r} here: run it in a checkout, or name a folder with --output")
+    target = HERE / name if output is None else Path(output)
+    _unused(target, "choose another name, or --output")
+    for file, text in files.items():
+        place = writable(target, folder=True) / file
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write(place, text)
+    moved = "" if output is None else f"Put it into {HERE} of a checkout. "
+    print_message(
+        f"{target}: {len(files)} files. {moved}Change the lines with an arrow, then run 'dpfl-theory check {name}' and "
+        f"'make power ID={name}.*'; docs/development/statements.md says what else a paper needs"
+    )
+    return 0
 
 
 def workflow(package: str = OWN) -> str:

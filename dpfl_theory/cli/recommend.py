@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -17,6 +16,7 @@ from dpfl_theory.cli._options import (
     Kept,
     Scheduler,
     Target,
+    as_json,
     deliver,
     opened,
     parse_jobs,
@@ -25,19 +25,17 @@ from dpfl_theory.cli._options import (
 from dpfl_theory.cli._recommend import (
     as_text,
     comparison_text,
-    draw_comparison,
-    draw_neighbourhoods,
     kind_of,
-    number,
     parsed,
     with_inputs,
+    write_figure,
 )
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
 from dpfl_theory.recommend.inputs import Budget, ConstantOptions, DataOptions, inputs_of, options_of
 from dpfl_theory.runtime.atomic_files import writable
-from dpfl_theory.runtime.console import Progress, as_options, choice, print_message
+from dpfl_theory.runtime.console import Progress, as_options, choice, parse_seed, print_message
 from dpfl_theory.runtime.executor import on
 
 if TYPE_CHECKING:
@@ -107,6 +105,8 @@ def recommend(
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
     from dpfl_theory.cli._output import busy
+    from dpfl_theory.recommend.figure import draw as comparison
+    from dpfl_theory.recommend.figure import neighbourhoods
     from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
@@ -118,7 +118,7 @@ def recommend(
     reuse = Reuse(fresh=fresh)
     runs: dict[str, Any] = {
         "reuse": reuse,
-        "seed": 0 if seed is None else int(number("--seed", seed, "count")),
+        "seed": 0 if seed is None else parse_seed(seed),
         "confirm": confirm,
     }
     if rule == BEST:
@@ -129,9 +129,10 @@ def recommend(
             document = recommended(algorithm, **source, **how, **parsed(COMPARED, given), progress=progress)
         _say_reused(reuse)
         if picture is not None:
-            draw_comparison(document, picture, drawn)
+            write_figure(comparison(document), picture, drawn)
             if confirm:
-                draw_neighbourhoods(document, picture.with_stem(f"{picture.stem}-confirmed"), drawn)
+                confirmed = picture.with_stem(f"{picture.stem}-confirmed")
+                write_figure(neighbourhoods(document["confirmed"]), confirmed, drawn)
         _give(document, form, comparison_text, target, f"{len(document['algorithms'])} algorithms compared")
         return
     if algorithm is None:
@@ -154,7 +155,7 @@ def recommend(
         document = recommended(algorithm, rule, unit=unit, **runs, **source, **inputs)
     _say_reused(reuse)
     if picture is not None:
-        draw_neighbourhoods(document, picture, drawn)
+        write_figure(neighbourhoods(document["confirmed"]), picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
 
 
@@ -167,6 +168,6 @@ def _say_reused(reuse: Reuse) -> None:
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:
     document["schema"] = "dpfl-theory/recommend/1"
-    text = as_lines(document) if form == "text" else json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False)
+    text = as_lines(document) if form == "text" else as_json(document)
     text = as_options(text)
     deliver(text, target, said)

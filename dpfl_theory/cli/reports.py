@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,6 +23,7 @@ from dpfl_theory.cli._options import (
     Scheduler,
     Schema,
     Seed,
+    as_json,
     give_schema,
     opened,
     parse_jobs,
@@ -112,7 +112,7 @@ def reproduce(
     from dpfl_theory.checks.runner import plan
     from dpfl_theory.reproduce import reproduce as run
     from dpfl_theory.validation.batch import default_jobs
-    from dpfl_theory.validation.run_record import RunOptions
+    from dpfl_theory.validation.run import RunOptions
 
     context = validation.Context(
         validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)
@@ -212,4 +212,4 @@ def errata(
 
 
 def _as_json(written: Mapping[str, Any]) -> str:
-    return json.dumps(plain_data(written), indent=1, ensure_ascii=False, allow_nan=False)
+    return as_json(plain_data(written))

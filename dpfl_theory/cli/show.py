@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any
 
@@ -12,7 +11,7 @@ import typer
 from dpfl_theory import inventory, statements
 from dpfl_theory.cli import _complete, _listing
 from dpfl_theory.cli._layout import laid_out, wrapped
-from dpfl_theory.cli._options import Format
+from dpfl_theory.cli._options import Format, as_json
 from dpfl_theory.core import Effect, Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.core.prose import plain_data
@@ -56,10 +55,9 @@ def show(
     alone = len(ids) == 1 and not glob.has_magic(ids[0])
     chosen = [statements.get(ids[0])] if alone else statements.in_order(statements.select(tuple(ids)))
     described = [describe(statement) for statement in chosen]
-    if format_ == "json":
-        emit(json.dumps(described[0] if alone else described, indent=1, ensure_ascii=False))
-    else:
-        emit("\n\n\n".join(map(_as_text, described)))
+    emit(
+        as_json(described[0] if alone else described) if format_ == "json" else "\n\n\n".join(map(_as_text, described))
+    )
 
 
 def describe(statement: Statement) -> dict[str, Any]:

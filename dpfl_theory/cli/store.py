@@ -16,8 +16,7 @@ from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import choice, emit, print_message
 
 if TYPE_CHECKING:
-    from dpfl_theory.runtime.cache import Store
-    from dpfl_theory.runtime.entries import Entry
+    from dpfl_theory.runtime.cache import Entry, Store
 
 app = typer.Typer()
 group = typer.Typer(no_args_is_help=True, help="Show, check, move and clear the evidence store.")
@@ -50,7 +49,7 @@ def export(
     store: Kept = None,
 ) -> int:
     """Write entries as lines of JSON, for a merge elsewhere; altered entries are left out."""
-    from dpfl_theory.runtime.entries import to_lines
+    from dpfl_theory.runtime.cache import to_lines
 
     with _existing(store) as kept:
         target = writable(Path(file), reads=(kept.path,))
@@ -68,8 +67,7 @@ def merge(
     store: Kept = None,
 ) -> int:
     """Add the entries of an exported file or of another store; of two with the same key, the later one is kept."""
-    from dpfl_theory.runtime.cache import Store, place
-    from dpfl_theory.runtime.entries import from_lines
+    from dpfl_theory.runtime.cache import Store, from_lines, place
 
     source, own = Path(file), place(store)
     if own is None:
@@ -102,7 +100,7 @@ def verify(store: Kept = None) -> int:
 
     Exit code 1 where one was altered.
     """
-    from dpfl_theory.runtime.entries import KINDS
+    from dpfl_theory.runtime.cache import KINDS
 
     with _existing(store) as kept:
         states = _states(kept)
@@ -145,7 +143,7 @@ def _existing(store: str | None) -> Store:
 
 
 def _kind(kind: str | None) -> str | None:
-    from dpfl_theory.runtime.entries import KINDS
+    from dpfl_theory.runtime.cache import KINDS
 
     return None if kind is None else choice("kind", kind, KINDS)
 

@@ -1,7 +1,8 @@
-"""`sweep`: many runs, over a grid, a list or a Sobol design; and figures of their results."""
+"""`simulate`: one run of an algorithm; `sweep`: many, over a grid, list or Sobol design, with figures of results."""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,12 +11,62 @@ import typer
 from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, give_schema, opened, parse_jobs
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
-from dpfl_theory.runtime.console import Progress, emit, print_message
+from dpfl_theory.runtime.console import Progress, emit, print_message, time_left
 from dpfl_theory.runtime.executor import on
 
 app = typer.Typer()
 
-_SET = "Set a key, like grid.eta=[0.1,0.2]; goes before the file."
+_SET = "Set a key, like {}; goes before the file."
+
+
+@app.command()
+def simulate(
+    config: Annotated[str | None, typer.Argument(metavar="CONFIG.toml", help="The configuration.")] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET.format("algorithm.eta=0.1"))
+    ] = None,
+    schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
+    limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit.")] = None,
+    output: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Write every round to this CSV or Parquet file.")
+    ] = None,
+) -> int:
+    """Run one configuration: problem or data, algorithm, hyper-parameters, rounds, replicates, seed.
+
+    Prints the suboptimality by round with its standard error, the certified epsilon where noise is added, and whether
+    the run diverged (exit code 1).
+    """
+    from dpfl_theory.cli import _sweep
+    from dpfl_theory.cli._output import busy
+
+    if schema:
+        from dpfl_theory.sweep.config import schema as of_configurations
+
+        return give_schema(lambda: of_configurations(False))
+    from dpfl_theory.sweep.config import read, with_assignments
+    from dpfl_theory.sweep.run import planned, single
+
+    seconds = _sweep.seconds_of(limit)
+    settings = with_assignments(read(config), assignments or [])
+    design = planned(settings, config or "the configuration", sweep=False)
+    target = _sweep.results_file(output, ".", config, design)
+    doing = f"{design.cells[0].common.rounds} rounds"
+    if seconds is not None:
+        with busy("simulate", doing):
+            found = single(design, seconds)
+    else:
+        started = time.monotonic()
+        with Progress("simulate") as progress:
+
+            def tell(share: float) -> None:
+                progress(share, ", ".join(filter(None, (doing, time_left(share, time.monotonic() - started)))))
+
+            found = single(design, progress=tell)
+    emit(_sweep.as_lines(found))
+    if target is not None:
+        print_message(f"written: {', '.join(map(str, found.write(target)))}")
+    _sweep.tell_failures(found)
+    return 1 if found.failed else 0
 
 
 @app.command(context_settings={"max_content_width": 110})
@@ -23,7 +74,9 @@ def sweep(
     words: Annotated[
         list[str] | None, typer.Argument(metavar="[CONFIG.toml | plot RESULTS x=COLUMN y=COLUMN ...]")
     ] = None,
-    assignments: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET)] = None,
+    assignments: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help=_SET.format("grid.eta=[0.1,0.2]"))
+    ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of a configuration.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the cost and exit.")] = False,
     jobs: Jobs = None,
@@ -34,10 +87,6 @@ def sweep(
     limit: Annotated[str | None, typer.Option(metavar="SECONDS", help="Time limit of a cell.")] = None,
     store: Kept = None,
     fresh: Fresh = False,
-    resume: Annotated[
-        bool,
-        typer.Option("--resume", help="Continue an earlier run; needs a store. Finished cells are always reused."),
-    ] = False,
     output: Annotated[
         str | None, typer.Option(metavar="FILE", help="The file for results (.csv, .parquet) or a figure (.svg, .png).")
     ] = None,
@@ -84,8 +133,6 @@ def sweep(
         emit(laid_out(as_rows(estimate(found, processes))))
         return 0
     with on(scheduler) as workers, opened(store) as kept, Progress("sweep") as progress:
-        if resume and (fresh or kept is None):
-            raise InputError("--resume takes finished cells from the store: leave --fresh and --store off out")
         table = run(
             design, jobs=workers or processes, pack=many, limit=seconds, store=kept, resume=not fresh, progress=progress
         )

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from dpfl_theory.conform.result import SCHEMA
-from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
+from dpfl_theory.schemas import GivenWarning, Table, described_field, published, unstable_field
 
 __all__ = ["ConformDocument", "schema"]
 

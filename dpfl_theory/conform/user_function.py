@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.algorithms.user_files import module_from_file
 from dpfl_theory.conform.references import Reference, Values
 from dpfl_theory.conform.world import Client
 from dpfl_theory.encoding import as_utf8
 from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.problems.base import Array
-from dpfl_theory.runtime.python_files import module_from_file
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
 __all__ = ["POSITIONS", "Subject", "UserFunctionError", "function_named", "generators_kept", "seeded"]

@@ -142,39 +142,14 @@ class Evidence(Tabular):
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON data; numbers that are not finite become None."""
-        lhs = None
-        if self.lhs is not None:
-            lhs = {"estimate": self.lhs.estimate, "low": self.lhs.low, "high": self.lhs.high}
-        return dict(
-            _plain(
-                {
-                    "statement": self.statement,
-                    "method": self.method,
-                    "check": self.check,
-                    "verdict": self.verdict,
-                    "expected": self.expected,
-                    "agreement": self.agreement,
-                    "lhs": lhs,
-                    "rhs": self.rhs,
-                    "ratio": self.ratio,
-                    "terms": self.terms,
-                    "vacuous": self.vacuous,
-                    "asymptotic": self.asymptotic,
-                    "detectable": self.detectable,
-                    "reason": self.reason,
-                    "part": self.part or None,
-                    "instance": self.instance,
-                    "notes": self.notes,
-                    "warnings": self.warnings,
-                    "seed": self.seed,
-                    "replicates": self.replicates,
-                    "alpha": self.alpha,
-                    "device": self.device,
-                    "versions": versions(),
-                    "seconds": round(self.seconds, 4),
-                }
-            )
-        )
+        shown = (
+            "statement", "method", "check", "verdict", "expected", "agreement", "lhs", "rhs", "ratio", "terms",
+            "vacuous", "asymptotic", "detectable", "reason", "part", "instance", "notes", "warnings", "seed",
+            "replicates", "alpha", "device",
+        )  # fmt: skip
+        made = {name: getattr(self, name) for name in shown}
+        made |= {"lhs": None if self.lhs is None else vars(self.lhs), "part": self.part or None}
+        return dict(_plain({**made, "versions": versions(), "seconds": round(self.seconds, 4)}))
 
     def records(self) -> list[dict[str, Any]]:
         """One row: which check, its verdict, the ratio with its limits, and the reason."""

@@ -30,8 +30,7 @@ import numpy as np
 from numba.core import config, event
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCacheLocator
 
-from dpfl_theory.runtime.announce import claim_announcement
-from dpfl_theory.runtime.console import print_message
+from dpfl_theory.runtime.console import claim_announcement, print_message
 
 __all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "kernel", "listen", "mutable", "place"]
 

@@ -22,9 +22,8 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.pytest_plugin.conformance import Conforms
 from dpfl_theory.pytest_plugin.options import add_options, settings_of
-from dpfl_theory.pytest_plugin.session import CheckTheorem
+from dpfl_theory.pytest_plugin.session import CheckTheorem, Conforms
 
 MARK = "theorem"
 _HELP = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-__all__ = ["UNDECIDED", "PluginSettings", "add_options", "settings_of"]
+from dpfl_theory.runtime.console import choice, parse_alpha, parse_budget, parse_seed
 
 UNDECIDED = ("skip", "fail")
 """Outcomes of a test whose theorem is undecided."""
@@ -34,22 +34,37 @@ class PluginSettings:
     """The names of those that are set on the command line or in the ini file."""
 
 
-_OPTIONS: dict[str, tuple[str, str | None, str]] = {
-    "alpha": ("A", "1e-6", "False-alarm probability of each test's simulations (1e-6)."),
-    "budget": ("60s", None, "Time limit for each test's theorems; unfinished checks are undecided. No default."),
-    "seed": ("N", "0", "Seed of all randomness (0)."),
-    "undecided": ("skip|fail", "skip", "Outcome of a test whose theorem is undecided (skip)."),
-    "output": ("DIR", None, "Write the evidence to DIR/evidence, for 'dpfl-theory report --output DIR'."),
-    "store": ("PATH", None, "Reuse evidence in this store, and add new evidence; none by default."),
+_OPTIONS: dict[str, tuple[str, str | None, Callable[[Any], Any], str]] = {
+    "alpha": ("A", "1e-6", parse_alpha, "False-alarm probability of each test's simulations (1e-6)."),
+    "budget": (
+        "60s",
+        None,
+        parse_budget,
+        "Time limit for each test's theorems; unfinished checks are undecided. No default.",
+    ),
+    "seed": ("N", "0", parse_seed, "Seed of all randomness (0)."),
+    "undecided": (
+        "skip|fail",
+        "skip",
+        lambda text: choice("outcome of an undecided theorem", text, UNDECIDED),
+        "Outcome of a test whose theorem is undecided (skip).",
+    ),
+    "output": (
+        "DIR",
+        None,
+        lambda text: text,
+        "Write the evidence to DIR/evidence, for 'dpfl-theory report --output DIR'.",
+    ),
+    "store": ("PATH", None, lambda text: text, "Reuse evidence in this store, and add new evidence; none by default."),
 }
-"""Name -> form of the value, default as text, help."""
+"""Name -> form of the value, default as text, parser, help."""
 _KEY = pytest.StashKey[PluginSettings]()
 
 
 def add_options(parser: pytest.Parser) -> None:
     """Add ``--theorem-NAME`` to the command line and ``theorem_NAME`` to the ini file for each option."""
     group = parser.getgroup("theorem", "theorems (dpfl-theory)")
-    for name, (metavar, _, help_) in _OPTIONS.items():
+    for name, (metavar, _, _, help_) in _OPTIONS.items():
         group.addoption(f"--theorem-{name}", metavar=metavar, default=None, help=help_)
         parser.addini(f"theorem_{name}", help_, default=None)
 
@@ -60,15 +75,13 @@ def settings_of(config: pytest.Config) -> PluginSettings:
     Raises pytest.UsageError, one sentence, for an invalid value.
     """
     if _KEY not in config.stash:
-        given = frozenset(name for name in _OPTIONS if _text(config, name) not in (None, ""))
+        values = {name: _value(config, name) for name in _OPTIONS}
+        output, store = values.pop("output"), values.pop("store")
         config.stash[_KEY] = PluginSettings(
-            _value(config, "alpha", _alpha),
-            _value(config, "budget", _budget),
-            _value(config, "seed", _seed),
-            _value(config, "undecided", _undecided),
-            _value(config, "output", lambda text: None if text is None else config.invocation_params.dir / text),
-            _value(config, "store", lambda text: None if text in (None, "off") else config.rootpath / text),
-            given,
+            **values,
+            output=None if output is None else config.invocation_params.dir / output,
+            store=None if store in (None, "off") else config.rootpath / store,
+            given=frozenset(name for name in _OPTIONS if _text(config, name) not in (None, "")),
         )
     return config.stash[_KEY]
 
@@ -78,37 +91,13 @@ def _text(config: pytest.Config, name: str) -> str | None:
     return config.getini(f"theorem_{name}") if given is None else given  # type: ignore[no-any-return]
 
 
-def _value(config: pytest.Config, name: str, parse: Callable[[Any], Any]) -> Any:
-    text = _text(config, name)
+def _value(config: pytest.Config, name: str) -> Any:
+    text, (_, default, parse, _) = _text(config, name), _OPTIONS[name]
     try:
-        return parse(_OPTIONS[name][1] if text in (None, "") else text)
+        return parse(default if text in (None, "") else text)
     except ValueError as error:
         here = config.getoption(f"theorem_{name}") is not None
         message = str(error).replace(f"--{name} ", "")
         raise pytest.UsageError(
             f"{f'--theorem-{name}' if here else f'theorem_{name} of the ini file'}: {message}"
         ) from None
-
-
-def _alpha(text: str) -> float:
-    from dpfl_theory.runtime.console import parse_alpha
-
-    return parse_alpha(text)
-
-
-def _budget(text: str | None) -> float | None:
-    from dpfl_theory.runtime.console import parse_budget
-
-    return parse_budget(text)
-
-
-def _seed(text: str) -> int:
-    from dpfl_theory.runtime.console import parse_seed
-
-    return parse_seed(text)
-
-
-def _undecided(text: str) -> str:
-    from dpfl_theory.runtime.console import choice
-
-    return choice("outcome of an undecided theorem", text, UNDECIDED)

@@ -13,10 +13,7 @@ from dpfl_theory.core.prose import plain
 if TYPE_CHECKING:
     from dpfl_theory.checks.runner import Report
     from dpfl_theory.core import Statement
-    from dpfl_theory.pytest_plugin.ask import Request
-    from dpfl_theory.pytest_plugin.session import Checked
-
-__all__ = ["outcome", "properties"]
+    from dpfl_theory.pytest_plugin.session import Checked, Request
 
 OPEN = ("inconclusive", UNCHECKED)
 """The undecided verdicts of a statement."""

@@ -6,7 +6,6 @@ It concerns what was read in the paper; a restored formula or a word that claims
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
@@ -20,41 +19,8 @@ from dpfl_theory.report.proof_map import proof_graph, undermined
 from dpfl_theory.statements.paper import known as papers
 from dpfl_theory.statements.summary import in_markdown
 
-__all__ = [
-    "SharedCause",
-    "affected",
-    "author_report",
-    "by_typo",
-    "causes_of",
-    "counted",
-    "grades_of",
-    "introduction",
-    "provenances",
-    "read_alike",
-    "refuting_checks",
-    "report_on",
-    "same_text_entries",
-    "script_path",
-    "script_text",
-    "showing_command",
-]
-
 PLACE = resources.files("dpfl_theory") / "statements"
 """The folder of the papers' packages with the scripts of their counterexamples."""
-
-
-@dataclass(frozen=True)
-class SharedCause:
-    """A cause, the lines of its script (empty if there is no such file), and the errata that share it."""
-
-    cause: Cause
-    script: str
-    errata: tuple[Statement, ...]
-
-    @property
-    def path(self) -> str:
-        """The script's path in the repository."""
-        return script_path(self.cause)
 
 
 def script_path(cause: Cause) -> str:
@@ -72,24 +38,18 @@ def script_text(cause: Cause) -> str:
     return file.read_text(encoding="utf-8").strip("\n") if file.is_file() else ""
 
 
-def causes_of(chosen: Iterable[Statement]) -> tuple[SharedCause, ...]:
-    """Each cause of the errata once: those that explain most first, and among equals those of the gravest grade
-    first."""
-    places: dict[str, list[Statement]] = {}
-    for s in sorted(chosen, key=lambda s: natural(s.id)):
-        if s.erratum is not None:
-            places.setdefault(s.erratum.cause.id, []).append(s)
-    found = []
-    for errata in places.values():
-        assert errata[0].erratum is not None
-        cause = errata[0].erratum.cause
-        found.append(SharedCause(cause, script_text(cause), tuple(errata)))
+def causes_of(chosen: Iterable[Statement]) -> list[tuple[Cause, list[Statement]]]:
+    """Each cause of the errata once, with these: those that explain most first, and among equals those of the gravest
+    grade first."""
+    errata = [(s, s.erratum) for s in sorted(chosen, key=lambda s: natural(s.id)) if s.erratum is not None]
+    causes = {erratum.cause.id: erratum.cause for _, erratum in errata}
+    own = {id_: [(s, erratum) for s, erratum in errata if erratum.cause.id == id_] for id_ in causes}
     order = list(GRADES)
 
-    def gravity(shared: SharedCause) -> tuple[int, int]:
-        return -len(shared.errata), min(order.index(s.erratum.grade) for s in shared.errata if s.erratum)
+    def gravity(id_: str) -> tuple[int, int]:
+        return -len(own[id_]), min(order.index(erratum.grade) for _, erratum in own[id_])
 
-    return tuple(sorted(found, key=gravity))
+    return [(causes[id_], [s for s, _ in own[id_]]) for id_ in sorted(causes, key=gravity)]
 
 
 def grades_of(chosen: Iterable[Statement]) -> dict[str, int]:
@@ -242,17 +202,17 @@ def report_on(paper: str, own: Sequence[Statement], graph: Any) -> dict[str, Any
         "statements": provenances(own),
         "causes": [
             {
-                "id": c.cause.id,
-                "title": c.cause.title,
-                "text": c.cause.text,
-                "example": c.cause.example,
-                "script": {"path": c.path, "text": c.script},
-                "objection": c.cause.objection,
-                "response": c.cause.response,
-                "proof": list(c.cause.proof),
-                "errata": [s.id for s in c.errata],
+                "id": cause.id,
+                "title": cause.title,
+                "text": cause.text,
+                "example": cause.example,
+                "script": {"path": script_path(cause), "text": script_text(cause)},
+                "objection": cause.objection,
+                "response": cause.response,
+                "proof": list(cause.proof),
+                "errata": [s.id for s in errata],
             }
-            for c in causes_of(own)
+            for cause, errata in causes_of(own)
         ],
         "grades": {grade: {"text": text, "errata": grades[grade]} for grade, text in GRADES.items()},
         "errata": [_erratum(s, known, graph) for s in own if s.erratum is not None],

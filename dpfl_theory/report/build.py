@@ -1,23 +1,28 @@
 """Builds the pages only from JSON evidence and the catalogue: an overview of the findings, and a page for each
-statement, validation, proof map and report to authors."""
+statement, validation, proof map and report to authors.
+
+Figures are in files next to the pages: SVG where that is small, otherwise PNG.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dpfl_theory import validation
 from dpfl_theory.checks.certificate_file import SCRIPT, is_proof, of_evidence
 from dpfl_theory.checks.certificate_file import text as text_of
 from dpfl_theory.core.errata import GRADES
+from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.report import author_report, documents, errata, overview
-from dpfl_theory.report.entries import Entry, entries_of, readings_of, showing, siblings, versions_of
-from dpfl_theory.report.figures import Figures
+from dpfl_theory.report.entries import Entry, entries_of, natural, readings_of, showing, siblings, versions_of
 from dpfl_theory.report.proof_map import neighbours, proof_graph, proof_map
 from dpfl_theory.report.site import CERTIFICATES, FIGURES, INDEX, Site, file_names
+from dpfl_theory.runtime.atomic_files import write
 from dpfl_theory.runtime.cache import Store
-
-__all__ = ["build"]
+from dpfl_theory.validation.run import figures_slot, take_figures
 
 
 def build(
@@ -132,3 +137,68 @@ def _script(entry: Entry) -> dict[str, Any] | None:
     cause = entry.statement.erratum.cause
     text = author_report.script_text(cause)
     return {"path": author_report.script_path(cause), "text": text} if text else None
+
+
+SVG_BYTES = 600_000
+"""A larger figure is shown as PNG: browsers are slow with such paths."""
+
+
+@dataclass
+class Figures:
+    """Draws the figures of validations again, or uses those that are there.
+
+    redraw: False uses the figures that are there. folder: the folder of scripts that draw them, the package's own
+    when it is None. store: figures are taken from it, unless ``fresh``, and stored in it.
+    """
+
+    output: Path
+    tell: Callable[[str], None]
+    redraw: bool = True
+    folder: Path | None = None
+    store: Store | None = None
+    fresh: bool = False
+    scripts: dict[str, Path] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.scripts = _scripts(self.folder) if self.redraw else {}
+
+    def figures_of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
+        """The document's figures: ``shown`` (the file for an image), ``alt``, ``stem`` (of the files) and ``part``."""
+        name, place = document["name"], self.output / FIGURES
+        if name in self.scripts:
+            place.mkdir(parents=True, exist_ok=True)
+            for file, content in self._drawn(self.scripts[name], document).items():
+                write(place / file, content)
+        elif self.redraw:
+            self.tell(f"there is no script {name!r} here to redraw its figures: those in {str(place)!r} are used")
+        stems = [p.stem for p in place.glob("*.png") if p.stem == name or p.stem.startswith(f"{name}-")]
+        return [self._shown(stem, document) for stem in sorted(stems, key=natural)]
+
+    def _drawn(self, path: Path, document: Mapping[str, Any]) -> dict[str, bytes]:
+        """The figures by file name; a script is loaded only where they are not in the store."""
+        if self.store is not None and not self.fresh:
+            files = take_figures(figures_slot(path, self.folder, document["data"], self.store))
+            if files is not None:
+                return files
+        script = validation.load(path, self.folder)
+        try:
+            return validation.redraw(script, document, self.store, self.fresh)
+        except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+            raise InputError(
+                f"the figures of {document['name']!r} cannot be drawn from its evidence ({format_error(error)}): make "
+                "it again or remove it"
+            ) from error
+
+    def _shown(self, stem: str, document: Mapping[str, Any]) -> dict[str, str]:
+        part = stem.removeprefix(document["name"]).lstrip("-")
+        alt = f"{document['title']}{f' ({part})' if part else ''}: described in the caption"
+        svg = self.output / FIGURES / f"{stem}.svg"
+        small = svg.is_file() and svg.stat().st_size <= SVG_BYTES
+        return {"shown": f"{stem}.{'svg' if small else 'png'}", "alt": alt, "stem": stem, "part": part}
+
+
+def _scripts(place: Path | None) -> dict[str, Path]:
+    try:
+        return validation.available(place)
+    except InputError:
+        return {}

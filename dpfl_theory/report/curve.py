@@ -18,8 +18,6 @@ from dpfl_theory.validation import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["SCHEMA", "as_csv", "as_json", "draw"]
-
 SCHEMA = "dpfl-theory/curve/1"
 FAILS = "#B00020"
 DASHES = ((0, (5, 2)), (0, (1.2, 1.6)), (0, (5, 1.5, 1, 1.5)), (0, (8, 2, 2, 2)))

@@ -15,12 +15,9 @@ from dpfl_theory.checks.document import read as read_checks
 from dpfl_theory.core.evidence import SCHEMA
 from dpfl_theory.errors import InputError
 from dpfl_theory.report.entries import natural
-from dpfl_theory.schemas.faults import another
-from dpfl_theory.schemas.models import published
+from dpfl_theory.schemas import another, published
 from dpfl_theory.validation.document import ValidationDocument
 from dpfl_theory.validation.document import read as read_validation
-
-__all__ = ["FOLDER", "Documents", "read", "schema"]
 
 FOLDER = "evidence"
 

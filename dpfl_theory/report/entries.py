@@ -21,22 +21,6 @@ from dpfl_theory.report.user_statements import shown_lines
 from dpfl_theory.statements.paper import known as known_papers
 from dpfl_theory.statements.power import Power, recorded
 
-__all__ = [
-    "Entry",
-    "check_command",
-    "copy_read",
-    "entries_of",
-    "groups_of",
-    "natural",
-    "printed_id",
-    "readings_of",
-    "reference",
-    "shared",
-    "showing",
-    "siblings",
-    "versions_of",
-]
-
 LETTER_CHECKS = 2
 """The number of refuting checks of a statement that a report to the authors shows in full."""
 

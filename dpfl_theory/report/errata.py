@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from dpfl_theory.core import methods
+from dpfl_theory.core import Cause, Statement, methods
 from dpfl_theory.core.evidence import OF_STATEMENTS
 from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.author_report import (
-    SharedCause,
     affected,
     by_typo,
     causes_of,
@@ -27,8 +26,6 @@ from dpfl_theory.report.entries import Entry, readings_of, showing, siblings, ve
 from dpfl_theory.report.proof_map import ProofMap
 from dpfl_theory.report.site import Site
 from dpfl_theory.report.templates import anchor
-
-__all__ = ["Finding", "PaperErrata", "collect", "write_author_report"]
 
 
 @dataclass(frozen=True)
@@ -86,8 +83,8 @@ class PaperErrata:
         return {cause["id"]: cause for cause in self.report["causes"]}
 
     @property
-    def shown_causes(self) -> tuple[SharedCause, ...]:
-        """The causes of the errata that the evidence shows."""
+    def shown_causes(self) -> list[tuple[Cause, list[Statement]]]:
+        """The causes of the errata that the evidence shows, each with these."""
         return causes_of(s for f in self.refuted if (s := f.entry.statement) is not None)
 
     @property

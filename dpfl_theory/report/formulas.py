@@ -13,8 +13,6 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["RAISED", "FormulaLine", "hypotheses", "latex", "lines", "mathml", "prescriptions", "symbols"]
-
 RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 RELATIONS = {"<=": r"\leq", "==": "=", ">=": r"\geq"}
 
@@ -30,6 +28,8 @@ _ATTRIBUTES = frozenset({
 })  # fmt: skip
 _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 """A group of one element."""
+_EXPONENT = re.compile(r"\^(-?[0-9/]+)")
+"""An exponent of a unit."""
 
 
 @dataclass(frozen=True)
@@ -142,15 +142,10 @@ def symbols(statement: Statement) -> list[dict[str, str]]:
             "name": name,
             "mathml": mathml(text or name, "inline"),
             "meaning": meaning,
-            "unit": _raised(format_unit(units[name])),
+            "unit": _EXPONENT.sub(lambda found: found[1].translate(RAISED), format_unit(units[name])),
         }
         for name, text, meaning in entries
     ]
-
-
-def _raised(unit: str) -> str:
-    """A unit with raised exponents, ``F X^-2`` as F X⁻²."""
-    return re.sub(r"\^(-?[0-9/]+)", lambda match: str(match[1]).translate(RAISED), unit)
 
 
 @cache

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["Block", "Drawing", "draw", "in_rows"]
-
 ROW = 42.0
 """Height of a node."""
 SIBLING_GAP = 14.0

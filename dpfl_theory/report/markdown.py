@@ -15,8 +15,6 @@ from xml.etree import ElementTree
 from dpfl_theory.core.prose import FORMULA, MARKUP, inline_text, parser, plain, replace_formulas
 from dpfl_theory.report.formulas import mathml
 
-__all__ = ["escaped", "html", "one_line", "terminal"]
-
 UNBROKEN = 16
 """A formula whose plain text has at most this many characters is on one line."""
 WIDE = 24

@@ -9,13 +9,11 @@ from statistics import median
 from typing import Any
 
 from dpfl_theory import validation
-from dpfl_theory.core import methods
+from dpfl_theory.core import Cause, Statement, methods
 from dpfl_theory.core.evidence import OF_STATEMENTS
-from dpfl_theory.report.author_report import SharedCause, provenances
+from dpfl_theory.report.author_report import provenances
 from dpfl_theory.report.entries import Entry, groups_of, reference, showing
 from dpfl_theory.report.errata import PaperErrata
-
-__all__ = ["PaperSummary", "Row", "Tightness", "counts", "findings", "in_all", "tightness"]
 
 THEOREMS = ("theorem", "corollary")
 WITHIN = 2.0
@@ -112,7 +110,7 @@ class PaperSummary:
     others: Mapping[str, int]
     ours: Mapping[str, int]
     restored: bool
-    causes: tuple[SharedCause, ...]
+    causes: Sequence[tuple[Cause, list[Statement]]]
     errata: int
     repaired: int
     recorded: int

@@ -19,21 +19,6 @@ from dpfl_theory.core.statement import DERIVED
 from dpfl_theory.report.entries import Entry, natural, readings_of, showing, siblings
 from dpfl_theory.report.graph_layout import ROW, Block, Drawing, draw, in_rows
 
-__all__ = [
-    "MARKS",
-    "LinkedStatement",
-    "Neighbours",
-    "Node",
-    "ProofMap",
-    "RefutedPremise",
-    "dependents",
-    "neighbours",
-    "proof_graph",
-    "proof_map",
-    "refuted_premises",
-    "undermined",
-]
-
 MARKS = {
     "holds": "✓",
     "violated": "✗",
@@ -195,13 +180,6 @@ def refuted_premises(graph: Any, id_: str) -> tuple[RefutedPremise, ...]:
             through = nx.shortest_path(ways, premise, id_)[-2:0:-1]
             found.append(RefutedPremise(id_, states[id_], premise, tuple(through)))
     return tuple(found)
-
-
-def dependents(graph: Any, id_: str) -> tuple[str, ...]:
-    """The ids of the statements that use this one, directly or through others, whether or not it survives there."""
-    import networkx as nx
-
-    return tuple(sorted(nx.descendants(graph, id_), key=natural)) if id_ in graph else ()
 
 
 def undermined(graph: Any, id_: str) -> tuple[str, ...]:

@@ -14,8 +14,6 @@ from dpfl_theory.checks.certificate_file import FORMAT
 from dpfl_theory.report.templates import anchor, render
 from dpfl_theory.runtime.atomic_files import write
 
-__all__ = ["CERTIFICATES", "ERRATA", "FIGURES", "INDEX", "MAPS", "STATEMENTS", "Site", "file_names"]
-
 INDEX = "index.html"
 STATEMENTS, FIGURES, MAPS, ERRATA = "statements", "figures", "maps", "errata"
 """The folders of pages: for each statement, each validation (with its figures), each proof map, each report to

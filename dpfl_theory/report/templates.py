@@ -15,8 +15,6 @@ from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.markdown import html
 
-__all__ = ["anchor", "render", "significant"]
-
 PLACE = Path(__file__).parent
 _BLANK = re.compile(r"<pre\b.*?</pre>|(?<=>)\n\s*(?=</?(?:t[dhr]|tbody|dt|dd|dl|m\w+)\b)|\n\s*(?=\n)", re.DOTALL)
 """Line ends between cells, and empty lines; and code, in which they are kept."""
@@ -26,7 +24,7 @@ LONG = re.compile(r"(?<![\w./])(?=[\d/]{21})(\d+)(?:/(\d+))?(?![\w./]*\w)")
 
 def render(template: str, place: Path = PLACE, **values: Any) -> str:
     """The page that a template makes of the values: one of this folder, or of another one that extends these."""
-    page = str(_environment(place).get_template(template).render(**values))
+    page = str(environment(place).get_template(template).render(**values))
     return _BLANK.sub(lambda found: found[0] if found[0].startswith("<pre") else "", page)
 
 
@@ -150,7 +148,8 @@ def sum_of(counts: Mapping[str, int], key: str = "") -> int:
 
 
 @cache
-def _environment(place: Path) -> Any:
+def environment(place: Path = PLACE) -> Any:
+    """The environment of the templates of this folder, and of another one that extends these."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 

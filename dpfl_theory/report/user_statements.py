@@ -12,8 +12,6 @@ from dpfl_theory.core.evidence import Evidence
 from dpfl_theory.core.prose import plain
 from dpfl_theory.report.formulas import RELATIONS, FormulaLine, hypotheses, lines
 
-__all__ = ["described", "shown_lines"]
-
 
 def described(
     statements: Sequence[Statement],

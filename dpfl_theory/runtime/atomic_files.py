@@ -14,8 +14,6 @@ from pathlib import Path
 from dpfl_theory.encoding import ESCAPED
 from dpfl_theory.errors import InputError
 
-__all__ = ["apart", "printed_aside", "writable", "write"]
-
 _DESCRIPTORS = re.compile(r"/proc/\d+/fd")
 _LINKS = 40
 """A longer chain of links is treated as circular."""

@@ -17,8 +17,6 @@ from dpfl_theory.runtime.recorded_warnings import Warned
 from dpfl_theory.runtime.slots import Slot, StoredResult
 from dpfl_theory.runtime.sources import sources_of
 
-__all__ = ["Call", "CallResult", "MissingCalls", "RequestedCall", "Reuse"]
-
 Call = partial[Any]
 
 _NOTHING = object()

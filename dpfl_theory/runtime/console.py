@@ -3,37 +3,23 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 import re
 import sys
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from dpfl_theory.encoding import tolerant
 from dpfl_theory.errors import DpflError, EnvironmentFault, InputError, format_error, unknown_name
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.interrupts import interruptible
 
-__all__ = [
-    "FULL",
-    "PAPER",
-    "Progress",
-    "choice",
-    "emit",
-    "parse_alpha",
-    "parse_budget",
-    "parse_seed",
-    "print_message",
-    "run_app",
-    "seconds_left",
-    "time_left",
-]
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Lock
 
-FULL = "All checks and runs [default: as many as decide every verdict]."
-PAPER = "As many runs and points as in the papers; some scripts take hours."
-"""The help of the options of a profile."""
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 INTERNAL = 70
@@ -106,7 +92,7 @@ def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str)
             )
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
-            return _fail(program, f"{_one_sentence(message())}; see '{program} --help'", 2)
+            return _fail(program, f"{' '.join(message().split()).rstrip('.')}; see '{program} --help'", 2)
         return _fail(program, f"internal error: {format_error(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
 
 
@@ -115,10 +101,6 @@ def _fail(program: str, sentence: str, code: int) -> int:
         traceback.print_exc()
     print_message(f"{program}: {sentence}")
     return code
-
-
-def _one_sentence(text: str) -> str:
-    return re.sub(r"\s+", " ", text).strip().rstrip(".")
 
 
 def option(name: str) -> str:
@@ -251,3 +233,27 @@ class Progress:
             self.bar.add_task(self.title, total=1.0, label="")
             self.bar.start()
         self.bar.update(self.bar.task_ids[0], completed=share, label=label)
+
+
+_said = mmap.mmap(-1, 1)
+"""Not 0 where it was printed in this process, or in one that is a copy of it."""
+_turns: list[Lock] = []
+"""Locks that the first process to print takes, and never releases."""
+
+
+def share(turn: Lock) -> None:
+    """Of all processes that share this lock, only the first one prints."""
+    _turns.append(turn)
+
+
+def claim_announcement() -> bool:
+    """Whether this process may print, which is then its last time.
+
+    >>> _said[0] = 0
+    >>> claim_announcement(), claim_announcement()
+    (True, False)
+    """
+    if _said[0] or not all(turn.acquire(block=False) for turn in _turns):
+        return False
+    _said[0] = 1
+    return True

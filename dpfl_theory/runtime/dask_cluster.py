@@ -32,8 +32,6 @@ from dpfl_theory.runtime.pools import Lost, Pool
 from dpfl_theory.runtime.slots import Parcel, collect_parcels, state_of, unpack
 from dpfl_theory.runtime.sources import package_changed, package_digest
 
-__all__ = ["Cluster", "connected", "workers_of"]
-
 T = TypeVar("T")
 
 LIVES = 50

@@ -18,8 +18,6 @@ from dpfl_theory.runtime import threads
 from dpfl_theory.runtime.interrupts import without_interrupts
 from dpfl_theory.runtime.pools import Lost, Pool, Processes
 
-__all__ = ["on", "one_thread", "run_pieces", "several", "spread"]
-
 T = TypeVar("T")
 
 _TELL_SECONDS = 1.0

@@ -11,8 +11,6 @@ import bisect
 import time
 from collections.abc import Callable, Sequence
 
-__all__ = ["Forecast"]
-
 SETTLED_SECONDS = 15.0
 """After this time the speed of this machine is known well enough."""
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["Imports"]
-
 _COMPUTED = ("import_module", "__import__", "spec_from_file_location", "walk_packages")
 """Calls that import what an import statement does not name."""
 _PARTS = ("body", "orelse", "finalbody", "handlers", "cases")

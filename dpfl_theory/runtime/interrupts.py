@@ -10,8 +10,6 @@ import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 
-__all__ = ["interruptible", "on_interrupt", "without_interrupts"]
-
 PATIENCE = 3.0
 """Seconds within which Python handles Ctrl-C, unless compiled code runs."""
 _WORDS: list[Callable[[], None]] = []

@@ -11,8 +11,6 @@ from pathlib import PurePath
 from types import FunctionType
 from typing import Any
 
-__all__ = ["canonical", "key"]
-
 
 def key(kind: str, parts: Mapping[str, object]) -> str:
     """The SHA-256 of a kind of result and of its dependencies, as canonical JSON: in hexadecimal, 64 digits.

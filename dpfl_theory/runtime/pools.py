@@ -12,13 +12,14 @@ import types
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.encoding import tolerate
 from dpfl_theory.errors import EnvironmentFault
-from dpfl_theory.runtime.announce import FirstTurn, share
+from dpfl_theory.runtime.console import share
 
-__all__ = ["Lost", "Pool", "Processes", "end_with_parent"]
+if TYPE_CHECKING:
+    from multiprocessing.synchronize import Lock
 
 _POOLS = ("NUMBA_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS")
 """Environment variables that bound the threads of a library, if they are set before that library is loaded."""
@@ -94,7 +95,7 @@ def _without_the_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _initialize_worker(turn: FirstTurn) -> None:
+def _initialize_worker(turn: Lock) -> None:
     """Initialize a worker: leave Ctrl-C to the parent, end with the parent, print any text, and bound the threads.
 
     Of all workers, the first one that takes this turn reports that kernels are compiled.

@@ -8,8 +8,6 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-__all__ = ["Warned", "counted", "in_words", "recorded", "total"]
-
 Warned = Mapping[str, Any]
 """A warning as plain data: ``kind`` (its class), ``text``, and ``count``, how often it was given."""
 

@@ -13,20 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.cache import Entry, Store
 from dpfl_theory.runtime.keys import canonical, key
-
-__all__ = [
-    "Parcel",
-    "Slot",
-    "StoredResult",
-    "collect_parcels",
-    "keep_all",
-    "parcels",
-    "state_of",
-    "unpack",
-]
 
 T = TypeVar("T")
 
@@ -116,7 +104,7 @@ class Slot:
     def _parcel(self, result: Any) -> Parcel:
         assert self.store is not None
         made = {"basis": self.basis, "parts": canonical(self.parts), "result": result}
-        text = json.dumps(made, ensure_ascii=False, default=_listed)
+        text = json.dumps(made, ensure_ascii=False, default=lambda value: value.tolist())
         return Parcel(self.store.path, Entry(self.key, self.kind, self.about, text, time.time()), self.watched)
 
 
@@ -142,11 +130,6 @@ def unpack(parcels: Sequence[Parcel], store: Store, now: Callable[[Path], str] |
         )
     store.put_all([parcel.entry for parcel in parcels])
     return store.trouble
-
-
-def _listed(value: Any) -> Any:
-    """Convert NumPy's numbers and arrays to JSON data."""
-    return value.tolist()
 
 
 def state_of(place: Path) -> str:

@@ -16,8 +16,6 @@ from typing import Any
 
 from threadpoolctl import OpenBLASController, ThreadpoolController
 
-__all__ = ["available", "bounded", "single_blas", "usable_cores"]
-
 _MOST: ContextVar[int | None] = ContextVar("dpfl_theory_threads", default=None)
 
 

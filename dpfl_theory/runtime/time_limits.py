@@ -19,8 +19,6 @@ from dpfl_theory.errors import DpflError, EnvironmentFault, format_error
 from dpfl_theory.runtime.interrupts import without_interrupts
 from dpfl_theory.runtime.pools import end_with_parent
 
-__all__ = ["TimeoutExceeded", "WorkerDied", "at_most", "forked", "limited"]
-
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -8,8 +8,6 @@ import platform
 from collections.abc import Iterable
 from importlib import metadata
 
-__all__ = ["libraries", "versions"]
-
 _NAMED = ("dpfl-theory", "numpy", "scipy", "numba", "sympy", "cvxpy", "clarabel", "PEPit", "dp-accounting")
 """Libraries whose versions evidence names."""
 _BESIDE = ("mpmath", "scikit-learn", "pyarrow", "networkx")

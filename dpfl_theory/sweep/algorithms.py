@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -20,13 +19,15 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.inputs import Budget, inputs_of
 from dpfl_theory.recommend.tuned import Tuned, tuned
-from dpfl_theory.schemas.models import OF_KIND, Model, Positive, Probability, described_field
+from dpfl_theory.schemas import OF_KIND, Model, Positive, Probability, described_field
 from dpfl_theory.simulation import Cohort, Simulation
 
-__all__ = ["Certified", "Hyper", "Privacy", "algorithms"]
+__all__ = ["Hyper", "Privacy", "algorithms"]
 
 Symbols = Mapping[str, float]
 """Hyper-parameters by symbol."""
+Certified = tuple[float | None, str]
+"""The certified upper limit of a run's epsilon, None where none is finite or there is no noise; and its description."""
 _BUDGET = inputs_of(Budget)
 
 
@@ -48,15 +49,6 @@ class Privacy(Model):
     delta: Probability = described_field("delta of the certified epsilon", 1e-5)
     relation: Relation | None = described_field(_BUDGET["relation"].text, None)
     view: View = described_field(_BUDGET["view"].text, "third-party")
-
-
-@dataclass(frozen=True)
-class Certified:
-    """The certified upper limit of a run's epsilon (None where none is finite, or there is no noise), and its
-    description."""
-
-    epsilon: float | None
-    text: str
 
 
 class Hyper(Model):
@@ -110,7 +102,7 @@ class Hyper(Model):
 
     def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
         """The epsilon of a run with these hyper-parameters."""
-        return Certified(None, "no noise is added")
+        return None, "no noise is added"
 
 
 class _Private(Hyper):
@@ -144,16 +136,16 @@ class _Private(Hyper):
     def certified(self, problem: Problem, rounds: int, privacy: Privacy, parameters: Symbols) -> Certified:
         one = self.tuned(problem, rounds, privacy)
         if not parameters[one.noise]:
-            return Certified(None, "no noise is added")
+            return None, "no noise is added"
         values = one.placed({**parameters, self.kind.rounds: rounds})
         level = parameters[one.noise] / one.hyperparameters(values, 1.0)[one.noise]
         less = float(f"{level * (1 - 1e-11):.11g}")  # not more noise than is added; one account serves many cells
         try:
             high = _spent(one, one.mechanism(values), values, less)
         except InputError as error:
-            return Certified(None, f"no epsilon is certified: {error}")
+            return None, f"no epsilon is certified: {error}"
         text = f"epsilon at delta = {privacy.delta:g}, for one {one.protects}, {one.relation}, {privacy.view}"
-        return Certified(high, text if high is not None else f"no finite {text}")
+        return high, text if high is not None else f"no finite {text}"
 
 
 class _Sampled(Hyper):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,39 +22,7 @@ from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import concerned, run_symbols, values_of
 from dpfl_theory.sweep.algorithms import Hyper
 
-__all__ = ["Bound", "bound_of", "observed_by", "refusal", "spoken_of"]
-
 Symbols = Mapping[str, float]
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Both sides of a statement at a cell.
-
-    bound, measured, error: the right side, the left one and its standard error over the replicates (None for a single
-    replicate and for a least mean over rounds). met: whether the hypotheses are met, None where the run does not decide
-    it; why: the reason. limit, of: where the left side is a multiple of one observable, the bound on this observable,
-    and its column.
-    """
-
-    bound: float
-    measured: float
-    error: float | None
-    met: bool | None
-    why: str
-    limit: float | None = None
-    of: str | None = None
-
-    @property
-    def ratio(self) -> float:
-        """Left side over right side, where that is positive."""
-        return self.measured / self.bound if self.bound > 0.0 else math.nan
-
-    def row(self, id_: str) -> dict[str, Any]:
-        """The columns of a statement."""
-        found: dict[str, Any] = {"bound": self.bound, "measured": self.measured, "measured_error": self.error}
-        found |= {"ratio": self.ratio, "met": self.met, "hypotheses": self.why, "limit": self.limit, "of": self.of}
-        return {f"{id_}:{name}": value for name, value in found.items()}
 
 
 def spoken_of(name: str) -> list[str]:
@@ -85,35 +52,47 @@ def observed_by(ids: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for e in expectations for name, _ in e.parts))
 
 
-def bound_of(id_: str, problem: Problem, model: Hyper, parameters: Symbols, run: Simulated, own: slice) -> Bound:
-    """The statement's bound at a cell, whose replicates are ``own`` of the run."""
+def columns_of(
+    id_: str, problem: Problem, model: Hyper, parameters: Symbols, run: Simulated, own: slice
+) -> dict[str, Any]:
+    """The columns of a statement at a cell, whose replicates are ``own`` of the run, each after the statement's id.
+
+    bound, measured, measured_error: the right side, the left one and its standard error over the replicates (None for a
+    single replicate and for a least mean over rounds). ratio: left over right side, where that is positive. met:
+    whether the hypotheses are met, None where the run does not decide it; hypotheses: the reason. limit, of: where the
+    left side is a multiple of one observable, the bound on this observable, and its column.
+    """
     statement = statements.get(id_)
     rounds = int(run.configuration["rounds"])
     declared, at = run_symbols()[model.name], _run(problem, model, parameters, rounds)
     values = values_of(declared, at)
     met, why = _hypotheses(statement, problem, values, declared.departure(at))
+    left = right = math.nan
+    error = limit = of = None
     try:
         lhs, rhs = linearise(statement, values)
     except (ArithmeticError, TypeError, ValueError):
-        return Bound(math.nan, math.nan, None, False, f"{why}; its formula has no value here")
-    replicates = {
-        expectation.column(name): _by_replicate(run, expectation.when, name, rounds, own)
-        for expectation in statement.expectations
-        for name, _ in expectation.parts
-    }
-    means = {column: float(found.mean()) for column, found in replicates.items()}
-    left, right = (math.fsum(side.evaluate(means).values()) for side in (lhs, rhs))
-    constant, slopes = lhs.total()
-    slopes = {column: slope for column, slope in slopes.items() if slope != 0.0}
-    error = limit = of = None
-    if own.stop - own.start > 1 and all(found.shape[0] > 1 for found in replicates.values()):
-        each = sum(slope * replicates[column] for column, slope in slopes.items())
-        error = float(np.std(each, ddof=1)) / math.sqrt(own.stop - own.start)
-    if len(slopes) == 1:
-        ((column, slope),) = slopes.items()
-        of = _shown(statement, column)
-        limit = (right - constant) / slope if slope > 0.0 and of is not None else None
-    return Bound(right, left, error, met, why, limit, of if limit is not None else None)
+        met, why = False, f"{why}; its formula has no value here"
+    else:
+        replicates = {
+            expectation.column(name): _by_replicate(run, expectation.when, name, rounds, own)
+            for expectation in statement.expectations
+            for name, _ in expectation.parts
+        }
+        means = {column: float(found.mean()) for column, found in replicates.items()}
+        left, right = (math.fsum(side.evaluate(means).values()) for side in (lhs, rhs))
+        constant, slopes = lhs.total()
+        slopes = {column: slope for column, slope in slopes.items() if slope != 0.0}
+        if own.stop - own.start > 1 and all(found.shape[0] > 1 for found in replicates.values()):
+            each = sum(slope * replicates[column] for column, slope in slopes.items())
+            error = float(np.std(each, ddof=1)) / math.sqrt(own.stop - own.start)
+        if len(slopes) == 1:
+            ((column, slope),) = slopes.items()
+            of = _shown(statement, column) if slope > 0.0 else None
+            limit = None if of is None else (right - constant) / slope
+    ratio = left / right if right > 0.0 else math.nan
+    found = {"bound": right, "measured": left, "measured_error": error, "ratio": ratio, "met": met, "hypotheses": why}
+    return {f"{id_}:{name}": value for name, value in {**found, "limit": limit, "of": of}.items()}
 
 
 def _run(problem: Problem, model: Hyper, parameters: Symbols, rounds: int) -> Run:

@@ -13,13 +13,10 @@ from pydantic import AfterValidator, Discriminator, Field, Tag, create_model
 from dpfl_theory import statements
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import number_of
-from dpfl_theory.schemas.faults import known_name
-from dpfl_theory.schemas.models import Count, Model, described_field
+from dpfl_theory.schemas import Count, Model, described_field, known_name
 from dpfl_theory.simulation.observables import catalogue
 from dpfl_theory.sweep.algorithms import Privacy, algorithms
 from dpfl_theory.sweep.problems import DATA, problems
-
-__all__ = ["RUN", "Common", "Range", "Sobol", "document", "inside", "read", "schema", "with_assignments"]
 
 Whole = Annotated[int, Field(ge=0, lt=2**64)]
 

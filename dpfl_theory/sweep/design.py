@@ -14,13 +14,10 @@ from typing import Any
 from dpfl_theory.algorithms.user_files import resolved
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.data import BUNDLED
-from dpfl_theory.schemas.faults import Faults, near, shorten, unknown, validated
-from dpfl_theory.schemas.models import Model
+from dpfl_theory.schemas import Faults, Model, near, shorten, unknown, validated
 from dpfl_theory.sweep.algorithms import Hyper, algorithms
 from dpfl_theory.sweep.config import RUN, Common, Sobol, document
 from dpfl_theory.sweep.problems import DATA, problems
-
-__all__ = ["Cell", "Design", "designed"]
 
 MOST_CELLS = 10**6
 _DESIGNS = ("grid", "list", "sobol", "output")

@@ -22,8 +22,6 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.pack import Pack, blocks_of, check, group_of, problem_of, width_of
 
-__all__ = ["Estimate", "as_rows", "estimate"]
-
 _TIMED_GROUPS = 12
 _FEW, _MANY = 60, 240
 """Rounds of the two timings: in both it is worth recording a tape."""

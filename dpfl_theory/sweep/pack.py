@@ -34,8 +34,6 @@ from dpfl_theory.sweep.config import document
 from dpfl_theory.sweep.design import Cell
 from dpfl_theory.sweep.problems import build_problem
 
-__all__ = ["WIDEST", "Pack", "blocks_of", "check", "group_of", "packed", "problem_of", "width_of"]
-
 WIDEST = 32
 """Replicates of a block: a multiple of the block sizes of every BLAS, and enough for an efficient round."""
 MOST_KEPT = 2**27
@@ -70,7 +68,8 @@ class Pack:
         except Exception as error:
             if len(self.cells) > 1:
                 return [row for cell in self.cells for row in Pack((cell,), self.limit)()]
-            return [json.dumps(_failed(self.cells[0], _cause(error)))]
+            cause = str(error) if isinstance(error, DpflError) else format_error(error)
+            return [json.dumps({**_row_of(self.cells[0]), "status": "failed", "cause": cause})]
 
     def run_raising(self, progress: Callable[[float], None] | None = None) -> list[str]:
         """The same, but errors are raised. progress: called with the finished share, unless a time limit requires a
@@ -80,10 +79,6 @@ class Pack:
     def _run(self, progress: Callable[[float], None] | None = None) -> list[str]:
         with one_thread(), np.errstate(all="ignore"):
             return [json.dumps(row) for row in _rows(self.cells, progress)]
-
-
-def _cause(error: BaseException) -> str:
-    return str(error) if isinstance(error, DpflError) else format_error(error)
 
 
 def group_of(cell: Cell) -> str:
@@ -181,10 +176,6 @@ def _rows(cells: Sequence[Cell], progress: Callable[[float], None] | None = None
     return rows
 
 
-def _failed(cell: Cell, cause: str) -> Row:
-    return {**_row_of(cell), "status": "failed", "cause": cause}
-
-
 def _row_of(cell: Cell) -> Row:
     """The part of a cell's row that is known before the run."""
     common = cell.common
@@ -202,9 +193,8 @@ def _row(
     cell: Cell, problem: Problem, parameters: Mapping[str, float], run: Run, own: slice, spoken: Sequence[str]
 ) -> Row:
     common = cell.common
-    certified = cell.algorithm.certified(problem, common.rounds, common.privacy, parameters)
-    row: Row = {**_row_of(cell), **parameters, "status": "done", "cause": ""}
-    row |= {"epsilon": certified.epsilon, "privacy": certified.text}
+    epsilon, privacy = cell.algorithm.certified(problem, common.rounds, common.privacy, parameters)
+    row: Row = {**_row_of(cell), **parameters, "status": "done", "cause": "", "epsilon": epsilon, "privacy": privacy}
     for name in common.observe:
         stream = run[name]
         row[name], row[f"{name}_error"] = _mean(stream.last[own])
@@ -212,7 +202,7 @@ def _row(
     if cause := _lost(run, common.observe, own):
         row |= {"status": "failed", "cause": cause}
     for id_ in spoken:
-        row |= bounds.bound_of(id_, problem, cell.algorithm, parameters, run, own).row(id_)
+        row |= bounds.columns_of(id_, problem, cell.algorithm, parameters, run, own)
     if common.series:
         row["series"] = {name: _series(run[name].every_round[:, own]) for name in common.observe}
     return row

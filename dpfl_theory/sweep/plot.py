@@ -8,15 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.numerals import finite
-from dpfl_theory.schemas.faults import near
+from dpfl_theory.schemas import near
 from dpfl_theory.validation import style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from dpfl_theory.sweep.table import Table
-
-__all__ = ["assigned", "draw"]
 
 _WORDS = ("logx", "logy", "linx", "liny")
 _MARKERS = "osD^vP*"

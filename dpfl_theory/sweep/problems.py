@@ -20,9 +20,7 @@ from dpfl_theory.problems import families, make
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.problems.data import BUNDLED
 from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, inputs_of
-from dpfl_theory.schemas.models import OF_KIND, Count, Model, described_field
-
-__all__ = ["DATA", "build_problem", "fingerprint", "problems"]
+from dpfl_theory.schemas import OF_KIND, Count, Model, described_field
 
 DATA = "data"
 """The name of a problem that is made from data."""

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-import platform
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from dpfl_theory import __version__
 from dpfl_theory.algorithms.user_files import file_of
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.cache import Store, reused
@@ -21,25 +18,13 @@ from dpfl_theory.runtime.executor import run_pieces
 from dpfl_theory.runtime.keys import canonical, key
 from dpfl_theory.runtime.slots import Slot, keep_all
 from dpfl_theory.runtime.sources import sources
+from dpfl_theory.runtime.versions import libraries
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import read
 from dpfl_theory.sweep.design import Cell, Design, designed
 from dpfl_theory.sweep.pack import WIDEST, Pack, packed
 from dpfl_theory.sweep.problems import fingerprint
 from dpfl_theory.sweep.table import Table
-
-__all__ = [
-    "KIND",
-    "Executor",
-    "needs_processes",
-    "parts_of",
-    "planned",
-    "run",
-    "single",
-    "sweep",
-    "usual_pack",
-    "versions",
-]
 
 KIND = "cell"
 Executor = Callable[..., list[list[str]]]
@@ -52,13 +37,6 @@ _SMALL = 10**6
 """Rounds of all replicates that take about a second."""
 _RESTS_ON = ("dpfl_theory.sweep.pack",)
 """The module that runs cells; results depend on it and all its imports."""
-_DEPENDENCIES = ("numpy", "scipy", "numba", "dp-accounting")
-
-
-def versions() -> dict[str, str]:
-    """The versions that the numbers depend on, and the machine's type."""
-    found = {name: version(name) for name in _DEPENDENCIES}
-    return {"dpfl-theory": __version__, "python": platform.python_version(), "machine": platform.machine(), **found}
 
 
 def parts_of(cell: Cell) -> dict[str, Any]:
@@ -135,18 +113,28 @@ def run(
     left = [cell for cell, k in zip(design.cells, keys) if k not in rows]
     of_cell = {id(cell): k for cell, k in zip(design.cells, keys)}
     packs = packed(left, pack or usual_pack(left, jobs), limit)
-    tally = _Tally(packs, progress)
+    cost = [sum(c.common.replicates * c.common.rounds for c in pack.cells) for pack in packs]
+    started, spent, finished = time.monotonic(), 0, 0
+
+    def tell(*_: object) -> None:
+        """Report the finished cells, and the time left at the rate so far."""
+        if progress is not None and packs:
+            share = spent / sum(cost)
+            rest = time_left(share, time.monotonic() - started)
+            progress(share, ", ".join(filter(None, (f"{finished} of {len(left)} cells", rest))))
 
     def done(piece: int, found: list[str]) -> None:
+        nonlocal spent, finished
         own = {of_cell[id(cell)]: text for cell, text in zip(packs[piece].cells, found, strict=True)}
         rows.update(own)
         if store is not None:
             lasting = {k: text for k, text in own.items() if json.loads(text)["status"] == "done" or not _passing(text)}
             store.report_problem(keep_all([(slots[k], text) for k, text in lasting.items()]))
-        tally.done(piece)
+        spent, finished = spent + cost[piece], finished + len(own)
+        tell()
 
     try:
-        (over or run_pieces)(packs, jobs, done=done, waiting=tally.waiting)
+        (over or run_pieces)(packs, jobs, done=done, waiting=tell)
     except BaseException:
         kept = f" and stored: the same command continues with the other {len(keys) - len(rows)}"
         print_message(f"{len(rows)} of {len(keys)} cells are finished{'' if store is None else kept}")
@@ -156,7 +144,7 @@ def run(
     seeds = sorted({cell.common.seed for cell in design.cells})
     metadata = {
         "configuration": design.config,
-        "versions": versions(),
+        "versions": libraries(),
         "axes": design.axes,
         "every": every,
         "seeds": seeds,
@@ -221,41 +209,12 @@ def _passing(text: str) -> bool:
     return not cause.startswith("diverged")
 
 
-class _Tally:
-    """Report of the progress of the cells, and of the time left at the rate so far."""
-
-    def __init__(self, packs: Sequence[Pack], progress: Progress | None) -> None:
-        self.cost = [sum(c.common.replicates * c.common.rounds for c in pack.cells) for pack in packs]
-        self.cells = [len(pack.cells) for pack in packs]
-        self.progress = progress
-        self.ended = self.finished = 0
-        self.begun = time.monotonic()
-
-    def done(self, piece: int) -> None:
-        """Note that a pack has finished."""
-        self.ended += self.cost[piece]
-        self.finished += self.cells[piece]
-        self.report()
-
-    def waiting(self, remaining: Sequence[int]) -> None:
-        """Report while some packs are unfinished."""
-        self.report()
-
-    def report(self) -> None:
-        """Report the progress."""
-        if self.progress is None or not self.cost:
-            return
-        share = self.ended / sum(self.cost)
-        left = time_left(share, time.monotonic() - self.begun)
-        self.progress(share, ", ".join(filter(None, (f"{self.finished} of {sum(self.cells)} cells", left))))
-
-
 def single(design: Design, limit: float | None = None, progress: Callable[[float], None] | None = None) -> Table:
     """The table of a design with one cell, with every round. Failures before the run are raised. progress: called with
     the finished share, if there is no limit."""
     (cell,) = design.cells
     cell = replace(cell, common=cell.common.model_copy(update={"series": True}))
     (text,) = Pack((cell,), limit).run_raising(progress)
-    metadata = {"configuration": design.config, "versions": versions(), "every": cell.common.every}
+    metadata = {"configuration": design.config, "versions": libraries(), "every": cell.common.every}
     metadata["seeds"] = [cell.common.seed]
     return Table([{"cell": 0, **json.loads(text)}], metadata)

@@ -18,8 +18,6 @@ from dpfl_theory.runtime.atomic_files import write
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["ENDINGS", "Table", "checked", "load", "of_rounds"]
-
 ENDINGS = (".csv", ".parquet")
 META = "dpfl_theory"
 Row = Mapping[str, Any]

@@ -21,12 +21,10 @@ Long work is a list of calls that ``context.each`` makes: each result is stored 
 Scripts that use the same runs give them the same name in ``SHARED_RUNS``. They then run one after the other in one
 process, where a helper that caches runs makes them once; ``BUDGET_SECONDS`` of each is its time without the others.
 
-A script ends with ``if __name__ == "__main__": raise SystemExit(main(__file__))``, so it also runs on its own
-(``python -m validations.das2022.das2022_figure1`` in a checkout). Your own folder of scripts is run with
-``dpfl-theory validate --folder DIR``.
+``dpfl-theory validate NAME`` runs a script; ``--folder DIR`` names your own folder of scripts.
 """
 
-from dpfl_theory.validation.batch import main, validate
+from dpfl_theory.validation.batch import validate
 from dpfl_theory.validation.claims import ANSWERS, CLAIM_VERDICTS, as_question, counted, elsewhere
 from dpfl_theory.validation.run import SCHEMA, redraw, run, to_json
 from dpfl_theory.validation.script import PROFILES, Context, Script, available, load, place_of, profile_of
@@ -43,7 +41,6 @@ __all__ = [
     "counted",
     "elsewhere",
     "load",
-    "main",
     "place_of",
     "profile_of",
     "redraw",

@@ -1,4 +1,4 @@
-"""Runs scripts in parallel, and one script from its own file."""
+"""Runs scripts in parallel."""
 
 from __future__ import annotations
 
@@ -7,33 +7,26 @@ import glob
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
-
-import typer
+from typing import Any
 
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable
 from dpfl_theory.runtime.cache import Store, reused
 from dpfl_theory.runtime.console import (
-    FULL,
-    PAPER,
     Progress,
     as_options,
     choice,
     parse_seed,
     print_message,
-    run_app,
     seconds_left,
 )
 from dpfl_theory.runtime.executor import several, spread
 from dpfl_theory.runtime.forecast import Forecast
 from dpfl_theory.runtime.threads import usable_cores
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, exit_code, report
-from dpfl_theory.validation.script import Context, Script, available, folder, home, load, profile_of
+from dpfl_theory.validation.run import RunOptions, ScriptResult, attempt, exit_code, report
+from dpfl_theory.validation.script import Context, Script, available, folder, load, profile_of
 from dpfl_theory.validation.tasks import Pieces, order_of, together
-
-__all__ = ["default_jobs", "main", "run_all", "validate"]
 
 
 def run_all(scripts: Sequence[Script], options: RunOptions, jobs: int) -> int:
@@ -149,32 +142,3 @@ def _usable(data: str, names: Sequence[str], scripts: Sequence[Script]) -> None:
             raise InputError(f"validation {script.name!r} takes no data file: leave out `data` {data!r}")
     if not Path(data).is_file():
         raise InputError(f"data file {data!r} does not exist: give {scripts[0].data}")
-
-
-def main(file: str, arguments: Sequence[str] | None = None) -> int:
-    """Run one script on its own: ``python -m validations.PAPER.NAME [--full | --paper] [--output DIR] [--seed N]
-    [--device D] [--data FILE]``, or ``python NAME.py`` for one that imports nothing from its folder."""
-    path = Path(file).resolve()
-    app = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-
-    @app.command(help=f"Run the validation {path.stem} and write its evidence and figures to a folder.")
-    def script(
-        full: Annotated[bool, typer.Option("--full", help=FULL)] = False,
-        paper: Annotated[bool, typer.Option("--paper", help=PAPER)] = False,
-        output: Annotated[str, typer.Option(metavar="DIR", help="Folder for evidence and figures.")] = "reports",
-        seed: Annotated[str, typer.Option(metavar="N", help="Seed of all randomness.")] = "0",
-        device: Annotated[str, typer.Option(metavar="auto|cpu|cuda", help="Where the kernels run.")] = "auto",
-        data: Annotated[str | None, typer.Option(metavar="FILE", help="Your data, if the script takes any.")] = None,
-    ) -> int:
-        return validate(
-            [path.stem],
-            full=full,
-            paper=paper,
-            output=output,
-            seed=seed,
-            device=device,
-            data=data,
-            place=home(path),
-        )
-
-    return run_app(app, arguments, program=path.name)

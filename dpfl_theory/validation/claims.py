@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-__all__ = ["ANSWERS", "CLAIM_VERDICTS", "UNDECIDED", "as_question", "counted", "elsewhere", "fault"]
-
 CLAIM_VERDICTS = ("reproduced", "not-reproduced", "does-not-carry-over", "inconclusive")
 """Verdicts on a claim of the paper."""
 

@@ -9,11 +9,8 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from dpfl_theory.schemas.faults import versioned
-from dpfl_theory.schemas.models import GivenWarning, Table, described_field, published, unstable_field
+from dpfl_theory.schemas import GivenWarning, Table, described_field, published, unstable_field, versioned
 from dpfl_theory.validation.run import SCHEMA
-
-__all__ = ["ValidationDocument", "read", "schema"]
 
 
 class Claim(Table):

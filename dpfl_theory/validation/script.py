@@ -20,20 +20,6 @@ if TYPE_CHECKING:
 
     from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = [
-    "PROFILES",
-    "Context",
-    "Script",
-    "available",
-    "command",
-    "folder",
-    "home",
-    "known_to_python",
-    "load",
-    "place_of",
-    "profile_of",
-]
-
 PROFILES = ("standard", "full", "paper")
 """The amount of computation: enough runs for every verdict; all; as many points and runs as the paper has."""
 

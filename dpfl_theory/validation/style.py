@@ -14,20 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BOUND",
-    "CLIP",
-    "COLOURS",
-    "NEUTRAL",
-    "NORMALISE",
-    "PALETTE",
-    "band",
-    "figure",
-    "figure_style",
-    "render",
-    "shade",
-]
-
 # Okabe and Ito's palette: distinguishable with every common colour blindness, and in print.
 CLIP = "#0072B2"
 NORMALISE = "#D55E00"

@@ -17,14 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from dpfl_theory.runtime.cached_calls import CallResult, MissingCalls, RequestedCall
-from dpfl_theory.runtime.durations import validation_seconds
+from dpfl_theory.runtime.evidence_table import validation_seconds
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
 from dpfl_theory.runtime.slots import StoredResult
-from dpfl_theory.validation.run_record import RunOptions, ScriptResult, attempt, failure, report
+from dpfl_theory.validation.run import RunOptions, ScriptResult, attempt, failure, report
 from dpfl_theory.validation.script import Script, known_to_python, load
-
-__all__ = ["Pieces", "PointResult", "Waiting", "order_of", "seconds_of", "together"]
 
 File = tuple[Path, Path | None]
 """A script's file, and the folder of scripts that it is found in."""

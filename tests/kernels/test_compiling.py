@@ -15,7 +15,7 @@ import pytest
 from patience import HANGS
 
 from dpfl_theory.kernels import compiled
-from dpfl_theory.runtime import announce
+from dpfl_theory.runtime import console
 
 SMALLEST = """
 import sys
@@ -134,7 +134,7 @@ def test_of_several_processes_one_speaks(monkeypatch: pytest.MonkeyPatch) -> Non
 
     turn, spoke = Turn(), []
     for _ in range(3):  # three processes that share a lock, each with memory of its own
-        monkeypatch.setattr(announce, "_said", bytearray(1))
-        monkeypatch.setattr(announce, "_turns", [turn])
-        spoke += [announce.claim_announcement(), announce.claim_announcement()]
+        monkeypatch.setattr(console, "_said", bytearray(1))
+        monkeypatch.setattr(console, "_turns", [turn])
+        spoke += [console.claim_announcement(), console.claim_announcement()]
     assert spoke == [True, False, False, False, False, False]

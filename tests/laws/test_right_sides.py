@@ -23,7 +23,7 @@ from dpfl_theory.checks.runner import checks_of, plan, run_one, run_plan
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbol, Symbols, Values, methods
 from dpfl_theory.core.formula import sides_of, total
-from dpfl_theory.runtime.durations import check_seconds
+from dpfl_theory.runtime.evidence_table import check_seconds
 from dpfl_theory.statements.power import Power, recorded
 
 CPU = Settings(device="cpu")

@@ -16,7 +16,7 @@ from dpfl_theory.core import Cause, Effect, Erratum, Remark, Source, Statement
 from dpfl_theory.report import proof_map as module
 from dpfl_theory.report.entries import Entry, natural
 from dpfl_theory.report.graph_layout import ROW, Block, draw
-from dpfl_theory.report.proof_map import ProofMap, dependents, proof_graph, proof_map, refuted_premises, undermined
+from dpfl_theory.report.proof_map import ProofMap, proof_graph, proof_map, refuted_premises, undermined
 
 CAUSE = Cause("p.cause", "a cause", "text", "1 > 0", "objection", "response")
 ERRATUM = Erratum("printed", "true", CAUSE, "counterexample", "false", Effect(1.0, "All of it."))
@@ -101,12 +101,6 @@ def test_a_long_way_round_a_refuted_step_is_seen_too() -> None:
     assert found == {"p.short": (), "p.root": ("p.longer", "p.long", "p.middle")}
 
 
-def test_what_rests_on_a_statement() -> None:
-    graph = proof_graph([made("a"), made("b", ["a"]), made("c", ["b"]), made("d")])
-    assert dependents(graph, "p.a") == ("p.b", "p.c")
-    assert dependents(graph, "p.unknown") == ()
-
-
 def on(
     name: str, uses: Iterable[str] = (), survives: Iterable[str] = (), verdict: str = "violated", **more: Any
 ) -> Entry:
@@ -121,7 +115,6 @@ def on(
 def test_what_survives_is_not_harmed_nor_what_is_reached_through_it_alone() -> None:
     entries = [on("a", survives=["s"]), made("s", ["a"]), made("t", ["s"]), made("u", ["a"]), made("v", ["t", "u"])]
     graph = proof_graph(entries)
-    assert dependents(graph, "p.a") == ("p.s", "p.t", "p.u", "p.v")
     assert undermined(graph, "p.a") == ("p.u", "p.v")
     assert undermined(graph, "p.unknown") == ()
     assert [refuted_premises(graph, f"p.{name}") for name in "st"] == [(), ()]

@@ -21,7 +21,7 @@ from dpfl_theory.runtime import sources
 from dpfl_theory.runtime.cache import Store
 from dpfl_theory.runtime.cached_calls import Reuse
 from dpfl_theory.validation import Context, load
-from dpfl_theory.validation.run_record import RunOptions
+from dpfl_theory.validation.run import RunOptions
 
 Output = pytest.CaptureFixture[str]
 
@@ -29,7 +29,6 @@ SCRIPT = """
 from functools import partial
 from pathlib import Path
 from dpfl_theory.validation import style
-from dpfl_theory.validation import main
 from . import _helper
 
 TITLE, CAPTION, DATA = "Draws", "Some draws.", "a text file"

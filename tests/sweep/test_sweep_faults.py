@@ -16,8 +16,7 @@ from patience import HANGS, given_time
 
 from dpfl_theory.cli import main
 from dpfl_theory.errors import EnvironmentFault, InputError
-from dpfl_theory.runtime.cache import Store
-from dpfl_theory.runtime.entries import Entry
+from dpfl_theory.runtime.cache import Entry, Store
 from dpfl_theory.runtime.slots import Slot
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 from dpfl_theory.sweep import pack
@@ -215,7 +214,7 @@ def test_a_killed_sweep_goes_on_where_it_was(tmp_path: Path, capsys: pytest.Capt
     finished = _count(kept)
     assert 2 <= finished < 9
     assert not killed.exists()
-    assert main(["sweep", *words, "--resume", "--output", str(killed), "--store", str(kept)]) == 0
+    assert main(["sweep", *words, "--output", str(killed), "--store", str(kept)]) == 0
     assert f"{finished} of 9 cells come from the store" in capsys.readouterr().err
     assert main(["sweep", *words, "--output", str(whole), "--store", "off"]) == 0
     assert killed.read_text() == whole.read_text()

@@ -264,8 +264,6 @@ def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert out.splitlines()[0].split()[1] == "2"
     for refused in (
         [*sweep, "--set", "output=../x.csv"],
-        [*sweep, "--resume", "--store", "off"],
-        [*sweep, "--resume", "--fresh", "--store", str(tmp_path / "kept.sqlite")],
         [*sweep, "--output", str(tmp_path / "x.txt")],
         [*sweep, "--limit", "-1"],
         [*sweep, "--pack", "0"],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from . import _appendix_f as setting
 
@@ -100,7 +100,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     right.set_ylabel("across, towards $\\nabla f(w_0)$")
     right.legend()
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

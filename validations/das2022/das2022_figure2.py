@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from . import _appendix_f as setting
 
@@ -157,7 +157,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
         axes[row, 0].set_ylabel("$f(w_k) - f(w^*)$")
         axes[row, 2].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from . import _appendix_f as setting
 
@@ -124,7 +124,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
         ax.set_ylim(bottom=0.0)
     axes[0, 0].legend(loc="lower left")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

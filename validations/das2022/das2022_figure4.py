@@ -10,7 +10,7 @@ import numpy as np
 from dpfl_theory.problems.quadratic import Quadratic
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.observables import Observable
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from . import _appendix_f as setting
 
@@ -223,7 +223,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
         ax.set_ylabel("distance $\\|w_k - w^*\\|$")
         ax.legend()
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

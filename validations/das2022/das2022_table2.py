@@ -8,7 +8,7 @@ import numpy as np
 
 from dpfl_theory import privacy
 from dpfl_theory.problems.base import Array
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from . import _table2 as setting
 from ._table2 import Cell
@@ -291,7 +291,3 @@ def _legend() -> list[Any]:
         Line2D([], [], color=style.BOUND, linestyle=DASHES[e], label=rf"$\varepsilon = {e:g}$")
         for e in setting.EPSILONS
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

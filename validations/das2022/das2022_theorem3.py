@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 from .. import _constants as shared
 
@@ -329,7 +329,3 @@ def _legend() -> list[Any]:
     handles.append(Line2D([], [], color=style.NEUTRAL, **dashed))
     handles.append(Line2D([], [], color=style.BOUND, linestyle="", marker="D", label="the paper's own setting"))
     return handles
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

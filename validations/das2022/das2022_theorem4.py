@@ -15,7 +15,7 @@ from dpfl_theory.core import Check, Statement
 from dpfl_theory.problems import make
 from dpfl_theory.statements import get
 from dpfl_theory.statements.das2022 import _runs
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 TITLE = "Theorem 4: bound against reality for clipping and normalisation"
 CAPTION = (
@@ -251,7 +251,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     handles, labels = axes[0, 0].get_legend_handles_labels()
     fig.legend(handles, labels, loc="outside lower center", ncol=5)
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -11,7 +11,7 @@ import numpy as np
 from dpfl_theory.problems.data import load
 from dpfl_theory.problems.linear_model import from_dataset
 from dpfl_theory.problems.partition import iid
-from dpfl_theory.validation import Context, as_question, elsewhere, main, style
+from dpfl_theory.validation import Context, as_question, elsewhere, style
 
 from . import _figure12 as figure12
 from . import _limits as limits
@@ -190,7 +190,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     key.add_artist(key.legend(loc="upper left", title=data["configuration"]["problem"], alignment="left"))
     key.legend(*best_steps.get_legend_handles_labels(), loc="lower left", title="best 1/p", alignment="left")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

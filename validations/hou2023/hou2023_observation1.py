@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _limits as limits
 from . import _setting as hou
@@ -184,7 +184,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
             ax.set_ylabel("$E[f(x_T) - f^*]$ over $f(x_0) - f^*$")
     axes[0, 1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

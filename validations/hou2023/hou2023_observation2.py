@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _limits as limits
 from . import _setting as hou
@@ -165,7 +165,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     axes[0, 1].plot([], [], color=style.NEUTRAL, linestyle="--", label="without clipping")
     axes[0, 1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

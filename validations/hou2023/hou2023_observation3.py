@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _limits as limits
 from . import _setting as hou
@@ -162,7 +162,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
                 ax.set_xlabel("$\\varepsilon$ of Lemma 1 with v = 4")
     axes[0, 0].legend(loc="lower left")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, as_question, elsewhere, main, style
+from dpfl_theory.validation import Context, as_question, elsewhere, style
 
 from . import _limits as limits
 from . import _setting as hou
@@ -292,7 +292,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     for ax in axes[0, :2]:
         ax.legend(loc="lower right")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context
 
 from . import _setting as noble
 from . import _tradeoff_claims as claims
@@ -91,7 +91,3 @@ def _printed_gaps(panels: list[dict[str, Any]]) -> dict[str, Any]:
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     return tradeoffs.draw(data, "s")
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

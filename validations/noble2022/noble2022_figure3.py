@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import f
 
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context
 
 from . import _epsilon as epsilon
 from . import _panels as panels
@@ -88,7 +88,3 @@ def _ratio(above: Any, below: Any, confidence: float) -> noble.Limits:
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     return panels.draw(data, panels.ACCURACY)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

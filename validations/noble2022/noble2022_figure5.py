@@ -10,7 +10,7 @@ from scipy.stats import ttest_ind
 
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.noble2022 import synthetic_split
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context
 
 from . import _epsilon as epsilon
 from . import _panels as panels
@@ -82,7 +82,3 @@ def _alpha_matters(found: dict[str, list[float]]) -> dict[str, Any]:
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     return panels.draw(data, panels.LOSS)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

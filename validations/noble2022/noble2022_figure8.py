@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context
 
 from . import _epsilon as epsilon
 from . import _panels as panels
@@ -40,7 +40,3 @@ def compute(context: Context) -> dict[str, Any]:
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     return panels.draw(data, panels.DISSIMILARITY, log=True)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.privacy import account, get, largest_rounds
 from dpfl_theory.privacy.noble2022 import epsilon_recipe, epsilon_theorem, rounds_recipe, rounds_theorem
-from dpfl_theory.validation import Context, main, style
+from dpfl_theory.validation import Context, style
 
 TITLE = "The number of rounds that a budget affords: the T columns of Tables 1 and 4, and the captions' epsilons"
 CAPTION = (
@@ -209,7 +209,3 @@ def _captions(axes: Any, captions: list[dict[str, Any]]) -> None:
         xlabel=r"$\epsilon$", title=r"$\epsilon$ of the captions", xlim=(0, 14.5), ylim=(-0.6, len(captions) - 0.1)
     )
     axes.legend(loc="upper center", ncols=3, fontsize=8, handletextpad=0.2, columnspacing=0.8)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dpfl_theory.validation import Context, main
+from dpfl_theory.validation import Context
 
 from . import _setting as noble
 from . import _table as table
@@ -38,7 +38,3 @@ def compute(context: Context) -> dict[str, Any]:
 
 def draw(data: Mapping[str, Any]) -> dict[str, Any]:
     return table.draw(data)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

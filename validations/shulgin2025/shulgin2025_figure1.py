@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _bounds as bounds
 from . import _panels as panels
@@ -225,7 +225,3 @@ def _legend() -> list[Any]:
     names = [label for name, label in bounds.TERMS.items() if name != "privacy noise"]
     terms = [panels.line(color=style.PALETTE[2 + i], linewidth=1.0, label=label) for i, label in enumerate(names)]
     return [*measured, *terms]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

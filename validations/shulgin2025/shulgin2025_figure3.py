@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, as_question, elsewhere, main, style
+from dpfl_theory.validation import Context, as_question, elsewhere, style
 
 from . import _runs as runs
 from . import _setting as setting
@@ -247,7 +247,3 @@ def _legend() -> list[Any]:
         Line2D([], [], color=style.BOUND, linestyle=":", label="DP-SGD, wider grid of steps"),
     ]
     return handles
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

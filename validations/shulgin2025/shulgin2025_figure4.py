@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _bounds as bounds
 from . import _panels as panels
@@ -174,7 +174,3 @@ def _legend() -> list[Any]:
             for i, label in enumerate(bounds.TERMS.values())
         ),
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

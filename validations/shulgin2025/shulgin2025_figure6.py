@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from . import _panels as panels
 from . import _private as private
@@ -223,7 +223,3 @@ def _legend() -> list[Any]:
         ),
         *(panels.line(color=c, marker=m, linestyle="none", label=label) for m, c, label in GAINS.values()),
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -10,7 +10,7 @@ import numpy as np
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, claim_2_1
 from dpfl_theory.statements.zhang2021.claim2_1 import stationary_point
-from dpfl_theory.validation import Context, as_question, main, style
+from dpfl_theory.validation import Context, as_question, style
 
 from . import _setting as shared
 
@@ -224,7 +224,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     right.set_title("k = 2, 3, 4: models clipped")
     left.legend(loc="center left", bbox_to_anchor=(0.0, 0.72))
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -13,7 +13,7 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.simulation import Cohort, RecordGradient, Run, Simulation, simulate
 from dpfl_theory.simulation.metrics import accuracy
 from dpfl_theory.simulation.observables import Observable
-from dpfl_theory.validation import Context, elsewhere, main, style
+from dpfl_theory.validation import Context, elsewhere, style
 
 from ._updates import CLIENTS, KEYS, PARTITIONS, SHOWN, Draw, Updates, draws
 
@@ -313,7 +313,3 @@ def _legend() -> list[Any]:
         )
         for key, label in PARTITIONS.items()
     ]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

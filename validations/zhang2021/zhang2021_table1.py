@@ -7,7 +7,7 @@ from fractions import Fraction as F
 from typing import Any
 
 from dpfl_theory.problems.scalar import ScalarQuadratics, equation_8
-from dpfl_theory.validation import Context, as_question, main, style
+from dpfl_theory.validation import Context, as_question, style
 
 from . import _setting as shared
 from . import _table1 as table
@@ -207,7 +207,3 @@ def draw(data: dict[str, Any]) -> dict[str, Any]:
     right.set_title("many local steps, c = 1")
     right.legend(loc="upper left")
     return {"": fig}
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(__file__))

@@ -1,1 +1,0 @@
-"""Validation of documents: tables of keys, and a sentence for each kind of fault."""
