@@ -27,8 +27,6 @@ from dpfl_theory.kernels.elementary import cosine_sine, kth_smallest, log
 __all__ = [
     "fill_names",
     "fill_normal",
-    "fill_normal_of",
-    "fill_normal_where",
     "fill_subsets",
     "fill_uniform",
     "normals",
@@ -226,40 +224,23 @@ def fill_uniform(out: Any, seed: int, first_replicate: int, round_: int, step: i
 
 
 @kernel()
-def fill_normal(out: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (clients, replicates, coordinates) with standard normals; coordinates 2b and 2b+1 come from block
-    b."""
-    fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_replicate, round_, step, stream)
-
-
-@kernel()
-def fill_normal_where(
-    out: Any, where: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
+def fill_normal(
+    out: Any, clients: Any, where: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
 ) -> None:
-    """`fill_normal` in the replicates where ``where`` (replicates,) is not 0, zeros in the others."""
-    clients, replicates, coordinates = out.shape
-    flat = out.reshape(clients * replicates, coordinates)
-    nobody = np.empty((0, 0), dtype=np.int64)
-    names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
-    for first in range(0, len(flat), _MANY):
-        part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], nobody, first, replicates, np.int64(0), seed, first_replicate, step, stream)
-        normals_where(part, names[: len(part)], where, first, round_)
-
-
-@kernel()
-def fill_normal_of(
-    out: Any, clients: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
-) -> None:
-    """Fill ``out`` (A, replicates, coordinates) with the normals that `fill_normal` gives the clients (A, replicates);
-    client a where clients is empty."""
+    """Fill ``out`` (A, replicates, coordinates) with the standard normals of the clients (A, replicates), of client a
+    where clients is empty; coordinates 2b and 2b+1 come from block b. Zeros in the replicates where ``where``
+    (replicates,) is 0, if it is not empty."""
     slots, replicates, coordinates = out.shape
     flat = out.reshape(slots * replicates, coordinates)
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], clients, first, replicates, np.int64(0), seed, first_replicate, step, stream)
-        normals(part, names, round_)
+        own = names[: len(part)]
+        fill_names(own, clients, first, replicates, np.int64(0), seed, first_replicate, step, stream)
+        if where.size > 0:
+            normals_where(part, own, where, first, round_)
+        else:
+            normals(part, own, round_)
 
 
 @kernel()
