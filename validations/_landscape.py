@@ -9,8 +9,7 @@ from functools import cache, partial
 from typing import Any
 
 from dpfl_theory.problems import make
-from dpfl_theory.problems.base import Problem
-from dpfl_theory.problems.scales import slope_at_start
+from dpfl_theory.problems.base import Problem, slope_at_start
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.rule_answers import rules
