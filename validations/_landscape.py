@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.problems import make
-from dpfl_theory.problems.base import Problem, slope_at_start
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.scales import slope_at_start
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.rule_answers import rules

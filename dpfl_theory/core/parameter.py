@@ -110,7 +110,7 @@ class Scale:
     """The unit in which a hyper-parameter is measured on a problem.
 
     text: in words, for help texts and schemas. of: its value, from an algorithm whose earlier parameters are set, and
-    from the problem's scales (`dpfl_theory.problems.base.Scales`). by_problem: whether it depends on the problem.
+    from the problem's scales (`dpfl_theory.problems.scales.Scales`). by_problem: whether it depends on the problem.
 
     >>> Scale("1/L", lambda a, problem: 1.0 / problem.L).text
     '1/L'

@@ -26,8 +26,9 @@ from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import CertifiedInterval, Mechanism, calibrate, epsilon_spent, get
-from dpfl_theory.problems.base import Array, Problem, Scales, no_records
+from dpfl_theory.problems.base import Array, Problem, no_records
 from dpfl_theory.problems.linear_model import LinearModel
+from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.inputs import Budget
 from dpfl_theory.simulation import Cohort, Simulation
 

@@ -16,7 +16,8 @@ from dpfl_theory.core.algorithm import Algorithm, Relation, Sampling, View
 from dpfl_theory.core.parameter import Meaning, Parameter
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import Mechanism
-from dpfl_theory.problems.base import Problem, Scales
+from dpfl_theory.problems.base import Problem
+from dpfl_theory.problems.scales import Scales
 from dpfl_theory.recommend.inputs import Budget, inputs_of
 from dpfl_theory.recommend.tuned import Tuned, tuned
 from dpfl_theory.schemas.models import OF_KIND, Model, Positive, Probability, described_field
