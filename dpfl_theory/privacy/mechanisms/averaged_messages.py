@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dpfl_theory.core.parameter import KINDS, fits
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
@@ -36,8 +37,8 @@ class AveragedMessages(Mechanism):
     protects = "client"
     noise_added_by = "client"
 
-    clients: int | None = parameter("number of clients n")
-    cohort: float | None = parameter("clients in a round r (for poisson: on average); by default all")
+    clients: int | None = parameter("number of clients n", "count")
+    cohort: float | None = parameter("clients in a round r (for poisson: on average); by default all", "positive")
     sampling: str = parameter(
         "how a cohort is drawn", default="full", choices=("full", "poisson", "fixed", "with-replacement")
     )
@@ -54,10 +55,8 @@ class AveragedMessages(Mechanism):
     )
 
     def validate(self) -> None:
-        self.whole("clients", 1)
-        self.positive("cohort")
-        if self.cohort is not None and self.sampling != "poisson":
-            self.whole("cohort", 1)
+        if self.cohort is not None and self.sampling != "poisson" and not fits(self.cohort, "count"):
+            raise InputError(f"`cohort` is {self.cohort!r}: give {KINDS['count']}")
         if self.clients is not None and self.cohort is not None:
             if self.sampling != "with-replacement" and self.cohort > self.clients:
                 raise InputError(f"`cohort` is {self.cohort}: it cannot exceed `clients={self.clients}`")
@@ -291,11 +290,10 @@ class CountedMessages(SummedMessages):
     0.75
     """
 
-    count_noise: float = parameter("standard deviation sigma_b of the count's noise; 0 for 5 z", default=0.0)
+    count_noise: float = parameter("standard deviation sigma_b of the count's noise; 0 for 5 z", "nonnegative", 0.0)
 
     def validate(self) -> None:
         super().validate()
-        self._of_kind("nonnegative", ["count_noise"])
         z, most = self.noise_multiplier, self._most()
         if z is not None and z >= most:
             raise InputError(
