@@ -102,7 +102,7 @@ class Mechanism(ABC):
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            value, kind, choices = getattr(self, f.name), f.metadata["kind"], f.metadata["choices"]
+            value, kind, choices = getattr(self, f.name), f.metadata.get("kind"), f.metadata.get("choices")
             if value is not None and choices and value not in choices:
                 raise InputError(f"{_named(f.name)} is {value!r}: choose one of {', '.join(choices)}")
             if value is not None and kind and not fits(value, kind):
