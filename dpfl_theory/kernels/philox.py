@@ -31,7 +31,6 @@ __all__ = [
     "fill_uniform",
     "normals",
     "normals_where",
-    "philox4x32",
     "uniforms",
 ]
 
@@ -46,25 +45,9 @@ _MANY = 256  # addresses or blocks at a time
 
 
 @kernel()
-def philox4x32(
-    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Ten rounds of Philox4x32 on counter ``(c0, c1, c2, c3)`` under key ``(k0, k1)``; all words are 32 bits wide.
-
-    Returns four uniformly distributed 32-bit words (as uint64). Known-answer vectors are in the tests.
-    """
-    for _ in range(10):
-        p0 = _M0 * c0
-        p1 = _M1 * c2
-        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1 & _MASK, (p0 >> _32) ^ c3 ^ k1, p0 & _MASK
-        k0 = (k0 + _W0) & _MASK
-        k1 = (k1 + _W1) & _MASK
-    return c0, c1, c2, c3
-
-
-@kernel()
 def _encipher(w: Any, count: int) -> None:
-    """`philox4x32` of many counters: rows 0 to 3 of w (6, m), keys rows 4 and 5, in place: LLVM vectorises it."""
+    """Ten rounds of Philox4x32 on many counters, rows 0 to 3 of w (6, m), under the keys in rows 4 and 5, in place:
+    LLVM vectorises it. All words are 32 bits wide; known-answer vectors are in the tests."""
     x0, x1, x2, x3, y0, y1 = w[0], w[1], w[2], w[3], w[4], w[5]
     for j in range(count):
         c0, c1, c2, c3, k0, k1 = x0[j] & _MASK, x1[j], x2[j] & _MASK, x3[j], y0[j], y1[j]
