@@ -292,7 +292,7 @@ def _polished(
 
 
 def _centre(problem: Problem) -> Array:
-    """w*, or zero where there is none."""
+    """w*, or zero where it does not exist."""
     w_star = problem.constants.w_star
     return np.asarray(np.zeros(problem.d) if w_star is None else w_star, dtype=np.float64)
 
