@@ -16,8 +16,7 @@ import numpy as np
 from benchmarks import fedavg
 from benchmarks.fedavg import Setting, clipped_mean, local_updates
 from benchmarks.harness import Array, Case, Contestant, block_width, load_jax, ours
-from dpfl_theory.problems.appendix_f import appendix_f
-from dpfl_theory.problems.quadratic import Quadratic
+from dpfl_theory.problems.quadratic import Quadratic, appendix_f
 
 
 @dataclass(frozen=True)

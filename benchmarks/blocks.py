@@ -14,7 +14,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg
 from dpfl_theory.problems import make
-from dpfl_theory.problems.appendix_f import appendix_f
+from dpfl_theory.problems.quadratic import appendix_f
 from dpfl_theory.runtime.threads import bounded
 from dpfl_theory.simulation import Cohort, Simulation, simulate
 

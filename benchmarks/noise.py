@@ -31,7 +31,7 @@ def ways() -> dict[str, tuple[str, Callable[[], object]]]:
         block = np.empty(shape)
         made[f"normals, {name}"] = (
             "SFC64, normals",
-            partial(philox.fill_normal, block, SEED, 0, 3, 0, 1),
+            partial(philox.fill_normal, block, np.empty((0, 0), dtype=np.int64), np.empty(0), SEED, 0, 3, 0, 1),
         )
     grid = np.empty((512, 128))
     made["uniforms"] = ("SFC64, uniforms", lambda: philox.fill_uniform(grid, SEED, 0, 3, 0, 1))

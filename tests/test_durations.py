@@ -120,7 +120,7 @@ from dpfl_theory.kernels import cpu_kernels, linear, linear_records, philox
 from dpfl_theory.kernels.tape import virtual_machine
 from dpfl_theory.precompile import compile_kernels
 slow = [virtual_machine.run, linear.local_phase_into, linear.values_into, linear_records._record_sums,
-        philox.fill_normal, philox.fill_normal_of, philox.fill_subsets,
+        philox.fill_normal, philox.fill_subsets,
         cpu_kernels.bounded_combine, cpu_kernels.segment_update]
 assert not any(kernel.signatures for kernel in slow)
 compile_kernels("cpu")

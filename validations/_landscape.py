@@ -6,7 +6,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import product
 from typing import Any
+
+import numpy as np
 
 from dpfl_theory.problems import make
 from dpfl_theory.problems.base import Problem
@@ -15,8 +18,8 @@ from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.data import DataSource
 from dpfl_theory.recommend.rule_answers import rules
 from dpfl_theory.recommend.rule_runs import RULED, reached, starts
-from dpfl_theory.recommend.search import Plan, Trial, grid, search, size
-from dpfl_theory.recommend.tuned import Budget, tuned
+from dpfl_theory.recommend.search import Plan, Trial, confirmed, measure, search
+from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 
 DELTA = 1e-5
 CLIENTS = 40
@@ -73,6 +76,30 @@ def algorithms() -> list[str]:
 def with_rules() -> list[str]:
     """Those of them that a paper has a rule for."""
     return [name for name in algorithms() if name in RULED]
+
+
+def _coordinates(one: Tuned, count: int) -> list[list[float]]:
+    """The coordinates of each axis: all of its values, or ``count`` evenly spaced ones with both ends."""
+    return [
+        list(np.linspace(0.0, 1.0, count))
+        if axis.between
+        else [(k + 0.5) / len(axis.values) for k in range(len(axis.values))]
+        for axis in one.axes
+    ]
+
+
+def size(one: Tuned, count: int) -> int:
+    """The number of combinations, with ``count`` values on each continuous axis."""
+    return math.prod(map(len, _coordinates(one, count)))
+
+
+def grid(one: Tuned, seed: int, count: int, plan: Plan) -> Trial:
+    """The best combination, found and measured as a search's: `Plan.replicates` runs of each, more runs of the best,
+    and fresh runs of the chosen one."""
+    points = [np.array(point) for point in product(*_coordinates(one, count))]
+    results = measure(one, [one.values(p) for p in points], plan.replicates, seed + 1)
+    ranked = sorted(zip([f.mean for f in results], range(len(points))), key=lambda t: t)
+    return confirmed(one, [(mean, points[i]) for mean, i in ranked], seed, plan)
 
 
 def count_for(case: Case, name: str, budget: Budget, plan: Plan, share: float = 0.1) -> int:

@@ -124,43 +124,26 @@ def _root(whole: int, degree: int) -> int:
 @functools.lru_cache(4 * _MEMORY)
 def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] | None:
     """The symbols of an expression and a function of their fractions; None where it is not algebraic."""
-    from sympy.printing.precedence import PRECEDENCE, precedence
-    from sympy.printing.str import StrPrinter
+    from sympy.printing.pycode import PythonCodePrinter
 
-    class Printer(StrPrinter):  # type: ignore[misc]
+    class Printer(PythonCodePrinter):  # type: ignore[misc]
         """Python code in which every number is a Fraction and every power is checked."""
 
         def _print_Rational(self, number: Any) -> str:
             return f"F({number.p}, {number.q})"
 
-        def _print_Integer(self, number: Any) -> str:
-            return f"F({number.p})"
-
-        _print_One = _print_Zero = _print_NegativeOne = _print_Half = _print_Rational
+        _print_Integer = _print_Rational
 
         def _print_Mul(self, product: Any) -> str:
-            return "*".join(self.parenthesize(a, PRECEDENCE["Mul"]) for a in product.args)
-
-        def _print_Add(self, sum_: Any, order: Any = None) -> str:
-            return " + ".join(self.parenthesize(a, precedence(sum_)) for a in sum_.args)
+            return "*".join(f"({self._print(factor)})" for factor in product.args)
 
         def _print_Pow(self, power: Any, rational: bool = False) -> str:
             return f"power({self._print(power.base)}, {self._print(power.exp)})"
 
-        def _print_Max(self, found: Any) -> str:
-            return f"max({', '.join(map(self._print, found.args))})"
-
-        def _print_Min(self, found: Any) -> str:
-            return f"min({', '.join(map(self._print, found.args))})"
-
-        def _print_Abs(self, found: Any) -> str:
-            return f"abs({self._print(found.args[0])})"
-
         def _print_floor(self, found: Any) -> str:
-            return f"F(floor({self._print(found.args[0])}))"
+            return f"F({found.func.__name__}({self._print(found.args[0])}))"
 
-        def _print_ceiling(self, found: Any) -> str:
-            return f"F(ceil({self._print(found.args[0])}))"
+        _print_ceiling = _print_floor
 
         def _print_Symbol(self, symbol: Any) -> str:
             return names[symbol]
@@ -171,7 +154,7 @@ def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] |
     symbols = sorted(expression.free_symbols, key=lambda s: s.name)
     names = {symbol: f"a{i}" for i, symbol in enumerate(symbols)}
     code = f"lambda {', '.join(names.values())}: {Printer().doprint(expression)}"
-    space = {"F": Fraction, "power": _power, "floor": math.floor, "ceil": math.ceil}
+    space = {"F": Fraction, "power": _power, "floor": math.floor, "ceiling": math.ceil}
     return tuple(s.name for s in symbols), eval(code, space)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import linear_array
-from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
+from dpfl_theory.kernels.engine import ONLY_DENSE, RECORDS, Engine, Replicates
 
 __all__ = ["ArrayEngine"]
 
@@ -36,7 +37,9 @@ class ArrayEngine(Engine):
         self.description = description
 
     def asarray(self, x: Any) -> Any:
-        return x if hasattr(x, "indptr") else self.xp.ascontiguousarray(self.xp.asarray(x), dtype=self.xp.float64)
+        if hasattr(x, "indptr"):
+            raise InputError(ONLY_DENSE)
+        return self.xp.ascontiguousarray(self.xp.asarray(x), dtype=self.xp.float64)
 
     def to_host(self, x: Any) -> Any:
         return x.get() if hasattr(x, "get") else x

@@ -20,6 +20,8 @@ __all__ = ["CpuEngine"]
 
 compiled.listen()
 
+_EVERY_CLIENT, _EVERYWHERE = np.empty((0, 0), dtype=np.int64), np.empty(0)
+
 
 class CpuEngine(Engine):
     """NumPy arrays and Numba kernels.
@@ -58,10 +60,7 @@ class CpuEngine(Engine):
             return np.concatenate(drawn, axis=1)
         out = np.empty((clients, replicates.count, d))
         address = np.uint64(replicates.seed), replicates.first, round_, step, stream
-        if where is None:
-            philox.fill_normal(out, *address)
-        else:
-            philox.fill_normal_where(out, mutable(where), *address)
+        philox.fill_normal(out, _EVERY_CLIENT, _EVERYWHERE if where is None else mutable(where), *address)
         return out
 
     def normal_of(self, replicates: Replicates, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
@@ -69,9 +68,8 @@ class CpuEngine(Engine):
             drawn = replicates.by_part(lambda p, s: self.normal_of(p, round_, clients[:, s], d, stream, step))
             return np.concatenate(drawn, axis=1)
         out = np.empty((*clients.shape, d))
-        philox.fill_normal_of(
-            out, mutable(clients, np.int64), np.uint64(replicates.seed), replicates.first, round_, step, stream
-        )
+        address = np.uint64(replicates.seed), replicates.first, round_, step, stream
+        philox.fill_normal(out, mutable(clients, np.int64), _EVERYWHERE, *address)
         return out
 
     def subsets(self, replicates: Replicates, round_: int, clients: Any, sizes: Any, counts: Any, step: int = 0) -> Any:

@@ -6,9 +6,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from dpfl_theory.errors import EnvironmentFault, InputError
+from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels.array import ArrayEngine
-from dpfl_theory.kernels.engine import ONLY_DENSE, Replicates
+from dpfl_theory.kernels.engine import Replicates
 
 __all__ = ["SOURCE", "CudaEngine", "unavailable_reason"]
 
@@ -45,11 +45,6 @@ class CudaEngine(ArrayEngine):
         self._uniform = module.get_function("fill_uniform")
         self._normal = module.get_function("fill_normal")
         self._bounded = module.get_function("bounded_combine")
-
-    def asarray(self, x: Any) -> Any:
-        if hasattr(x, "indptr"):
-            raise InputError(ONLY_DENSE)
-        return super().asarray(x)
 
     def _address(self, replicates: Replicates, round_: int, stream: int, step: int) -> tuple[Any, ...]:
         u32 = self.xp.uint32

@@ -2,8 +2,8 @@
 that NumPy and CuPy share.
 
 Dense clients are grouped by size and padded to the largest of their group (less than twofold). So one batched matrix
-product serves many clients. Padding records have zero features and so no gradient; values mask them out. With CSR
-records each client is a group of its own, by the array module's sparse products.
+product serves many clients. Padding records have zero features and so no gradient; values mask them out. Records are
+dense.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -27,8 +26,7 @@ _LIMIT = 1 << 26
 
 @dataclass(frozen=True)
 class _Group:
-    """Clients of similar size: index (g,), x (g, m, d0), y, threshold, mask (g, m), 1/m_i as share (g, 1, 1); of one
-    client, x (m, d0) may be CSR."""
+    """Clients of similar size: index (g,), x (g, m, d0), y, threshold, mask (g, m), 1/m_i as share (g, 1, 1)."""
 
     index: Any
     x: Any
@@ -71,12 +69,6 @@ def _groups(xp: Any, data: LinearData) -> list[_Group]:
 
 def _parts(xp: Any, data: LinearData, replicates: int) -> Iterator[_Group]:
     """The groups, cut so that one part's logits stay below the limit."""
-    if data.sparse:
-        for i, (a, b) in enumerate(pairwise(map(int, data.offsets))):
-            own, inside = slice(a, b), xp.ones((1, b - a), dtype=bool)
-            y, threshold = data.y[own][None], data.threshold[own][None]
-            yield _Group(slice(i, i + 1), data.x[own], y, threshold, inside, xp.full((1, 1, 1), 1.0 / (b - a)))
-        return
     for g in _groups(xp, data):
         count, m, features = g.x.shape
         size = max(1, _LIMIT // (replicates * data.classes * max(m, features)))
@@ -90,12 +82,7 @@ def _parts(xp: Any, data: LinearData, replicates: int) -> Iterator[_Group]:
 
 def _logits(xp: Any, g: _Group, at: Any) -> Any:
     """The logits (g, rows, m) of a group's records at the parameters (g, rows, d0)."""
-    return (g.x @ at[0].T).T[None] if hasattr(g.x, "indptr") else xp.matmul(at, g.x.transpose(0, 2, 1))
-
-
-def _back(xp: Any, g: _Group, slopes: Any) -> Any:
-    """The sums (g, rows, d0) of slopes (g, rows, m) times the records."""
-    return (g.x.T @ slopes[0].T).T[None] if hasattr(g.x, "indptr") else xp.matmul(slopes, g.x)
+    return xp.matmul(at, g.x.transpose(0, 2, 1))
 
 
 def _slopes(xp: Any, data: LinearData, g: _Group, z: Any) -> Any:
@@ -155,7 +142,7 @@ def linear_local_phase(xp: Any, data: LinearData, w: Any, step: Any, steps: int)
         at = xp.repeat(start[None], count, axis=0)
         total = xp.zeros((count, replicates * data.classes, features))
         for _ in range(steps):
-            slope = _back(xp, g, _slopes(xp, data, g, _logits(xp, g, at)))
+            slope = xp.matmul(_slopes(xp, data, g, _logits(xp, g, at)), g.x)
             slope *= g.share
             slope += data.ridge * at
             total += slope
@@ -176,7 +163,7 @@ def linear_gradients(xp: Any, data: LinearData, w: Any) -> Any:
     for g in _parts(xp, data, replicates):
         count = len(g.share)
         at = w[g.index].reshape(count, replicates * data.classes, d // data.classes)
-        slope = _back(xp, g, _slopes(xp, data, g, _logits(xp, g, at)))
+        slope = xp.matmul(_slopes(xp, data, g, _logits(xp, g, at)), g.x)
         out[g.index] = (slope * g.share + data.ridge * at).reshape(count, replicates, d)
     return out
 
@@ -223,7 +210,7 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
     else:
         limits = xp.full(replicates, math.inf) if threshold is None else threshold
         limits = xp.broadcast_to(limits[None], (slots, replicates)).reshape(-1)
-    size = 1 if data.sparse else max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
+    size = max(1, _LIMIT // (max(1, rows.shape[1]) * max(at.shape[1], at.shape[2])))
     for a in range(0, slots * replicates, size):
         cut = slice(a, a + size)
         total, bound = _part(xp, data, at[cut], first[cut], rows[cut], None if limits is None else limits[cut])
@@ -233,18 +220,11 @@ def linear_record_sums(xp: Any, data: LinearData, w: Any, clients: Any, chosen: 
 
 
 def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any) -> tuple[Any, Any]:
-    """Some of the jobs, with CSR records one: at (g, classes, d0), rows (g, b) -> sums (g, classes, d0), thresholds
-    (g,)."""
-    if data.sparse:
-        rows = rows[:, rows[0] >= 0]
+    """Some of the jobs: at (g, classes, d0), rows (g, b) -> sums (g, classes, d0), thresholds (g,)."""
     mask = rows >= 0
     records = first + xp.where(mask, rows, 0)
-    if data.sparse:
-        x = data.x[records[0]]
-        squares = xp.asarray(x.multiply(x).sum(axis=1)).reshape(1, -1)
-    else:
-        x = data.x[records] * mask[:, :, None]
-        squares = (x * x).sum(axis=2)
+    x = data.x[records] * mask[:, :, None]
+    squares = (x * x).sum(axis=2)
     group = _Group(None, x, data.y[records], data.threshold[records], mask, None)
     logits = _logits(xp, group, at)
     slopes = _slopes(xp, data, group, logits)
@@ -258,5 +238,5 @@ def _part(xp: Any, data: LinearData, at: Any, first: Any, rows: Any, limits: Any
         limits = xp.nanmedian(padded, axis=1)
     over = length > limits[:, None]
     factor = xp.where(over, limits[:, None] / xp.where(over, length, 1.0), 1.0) * mask
-    total = _back(xp, group, slopes * factor[:, None, :]) + data.ridge * factor.sum(axis=1)[:, None, None] * at
+    total = xp.matmul(slopes * factor[:, None, :], x) + data.ridge * factor.sum(axis=1)[:, None, None] * at
     return total, limits

@@ -27,13 +27,10 @@ from dpfl_theory.kernels.elementary import cosine_sine, kth_smallest, log
 __all__ = [
     "fill_names",
     "fill_normal",
-    "fill_normal_of",
-    "fill_normal_where",
     "fill_subsets",
     "fill_uniform",
     "normals",
     "normals_where",
-    "philox4x32",
     "uniforms",
 ]
 
@@ -48,25 +45,9 @@ _MANY = 256  # addresses or blocks at a time
 
 
 @kernel()
-def philox4x32(
-    c0: np.uint64, c1: np.uint64, c2: np.uint64, c3: np.uint64, k0: np.uint64, k1: np.uint64
-) -> tuple[np.uint64, np.uint64, np.uint64, np.uint64]:
-    """Ten rounds of Philox4x32 on counter ``(c0, c1, c2, c3)`` under key ``(k0, k1)``; all words are 32 bits wide.
-
-    Returns four uniformly distributed 32-bit words (as uint64). Known-answer vectors are in the tests.
-    """
-    for _ in range(10):
-        p0 = _M0 * c0
-        p1 = _M1 * c2
-        c0, c1, c2, c3 = (p1 >> _32) ^ c1 ^ k0, p1 & _MASK, (p0 >> _32) ^ c3 ^ k1, p0 & _MASK
-        k0 = (k0 + _W0) & _MASK
-        k1 = (k1 + _W1) & _MASK
-    return c0, c1, c2, c3
-
-
-@kernel()
 def _encipher(w: Any, count: int) -> None:
-    """`philox4x32` of many counters: rows 0 to 3 of w (6, m), keys rows 4 and 5, in place: LLVM vectorises it."""
+    """Ten rounds of Philox4x32 on many counters, rows 0 to 3 of w (6, m), under the keys in rows 4 and 5, in place:
+    LLVM vectorises it. All words are 32 bits wide; known-answer vectors are in the tests."""
     x0, x1, x2, x3, y0, y1 = w[0], w[1], w[2], w[3], w[4], w[5]
     for j in range(count):
         c0, c1, c2, c3, k0, k1 = x0[j] & _MASK, x1[j], x2[j] & _MASK, x3[j], y0[j], y1[j]
@@ -226,40 +207,23 @@ def fill_uniform(out: Any, seed: int, first_replicate: int, round_: int, step: i
 
 
 @kernel()
-def fill_normal(out: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int) -> None:
-    """Fill ``out`` (clients, replicates, coordinates) with standard normals; coordinates 2b and 2b+1 come from block
-    b."""
-    fill_normal_of(out, np.empty((0, 0), dtype=np.int64), seed, first_replicate, round_, step, stream)
-
-
-@kernel()
-def fill_normal_where(
-    out: Any, where: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
+def fill_normal(
+    out: Any, clients: Any, where: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
 ) -> None:
-    """`fill_normal` in the replicates where ``where`` (replicates,) is not 0, zeros in the others."""
-    clients, replicates, coordinates = out.shape
-    flat = out.reshape(clients * replicates, coordinates)
-    nobody = np.empty((0, 0), dtype=np.int64)
-    names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
-    for first in range(0, len(flat), _MANY):
-        part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], nobody, first, replicates, np.int64(0), seed, first_replicate, step, stream)
-        normals_where(part, names[: len(part)], where, first, round_)
-
-
-@kernel()
-def fill_normal_of(
-    out: Any, clients: Any, seed: int, first_replicate: int, round_: int, step: int, stream: int
-) -> None:
-    """Fill ``out`` (A, replicates, coordinates) with the normals that `fill_normal` gives the clients (A, replicates);
-    client a where clients is empty."""
+    """Fill ``out`` (A, replicates, coordinates) with the standard normals of the clients (A, replicates), of client a
+    where clients is empty; coordinates 2b and 2b+1 come from block b. Zeros in the replicates where ``where``
+    (replicates,) is 0, if it is not empty."""
     slots, replicates, coordinates = out.shape
     flat = out.reshape(slots * replicates, coordinates)
     names = np.empty((min(len(flat), _MANY), 4), dtype=np.uint64)
     for first in range(0, len(flat), _MANY):
         part = flat[first : first + _MANY]
-        fill_names(names[: len(part)], clients, first, replicates, np.int64(0), seed, first_replicate, step, stream)
-        normals(part, names, round_)
+        own = names[: len(part)]
+        fill_names(own, clients, first, replicates, np.int64(0), seed, first_replicate, step, stream)
+        if where.size > 0:
+            normals_where(part, own, where, first, round_)
+        else:
+            normals(part, own, round_)
 
 
 @kernel()

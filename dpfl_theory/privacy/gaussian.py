@@ -1,4 +1,4 @@
-"""The Gaussian mechanism: its exact privacy profile, and the classical noise that is often prescribed for it."""
+"""The Gaussian mechanism: its exact privacy profile, and where a prescribed noise fails."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 
-__all__ = ["classical_noise_multiplier", "gaussian_delta", "smallest_failing_epsilon"]
+__all__ = ["gaussian_delta", "smallest_failing_epsilon"]
 
 Number = float | int | str | Fraction | Any
 """Anything that mpmath reads exactly: a decimal text such as "1e-5" is that number, a float its binary value."""
@@ -57,30 +57,13 @@ def gaussian_delta(epsilon: Number, noise_multiplier: Number, digits: int = 50) 
         precision *= 2
 
 
-def classical_noise_multiplier(epsilon: Number, delta: Number) -> Any:
-    r"""The noise multiplier :math:`\sqrt{2 \log(1.25/\delta)}/\varepsilon` of Dwork and Roth, who state it for epsilon
-    < 1.
-
-    Raises InputError unless epsilon > 0 and 0 < delta < 1. Beyond epsilon = 1 it may give less privacy than it
-    promises; `gaussian_delta` says how much it really gives.
-
-    Source: Dwork, Roth, "The algorithmic foundations of differential privacy", 2014, Theorem A.1.
-
-    >>> print(f"{float(classical_noise_multiplier(1, '1e-5')):.6f}")
-    4.844805
-    """
-    with mpmath.workdps(65):
-        return mpmath.sqrt(2 * mpmath.log(mpmath.mpf("1.25") / _delta(delta))) / _positive("epsilon", epsilon)
-
-
 def smallest_failing_epsilon(scale: Number, delta: Number, digits: int = 12) -> Any:
     """The epsilon above which the noise multiplier scale/epsilon no longer gives (epsilon, delta).
 
     With such noise the true delta grows with epsilon from 0 to 1, so that there is exactly one such epsilon, found by
     bisection.
 
-    >>> s = classical_noise_multiplier(1, "1e-5")
-    >>> print(f"{float(smallest_failing_epsilon(s, '1e-5')):.6f}")
+    >>> print(f"{float(smallest_failing_epsilon('4.8448052626', '1e-5')):.6f}")  # sqrt(2 log(1.25/delta))
     8.419771
     """
     with mpmath.workdps(65):

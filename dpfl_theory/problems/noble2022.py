@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,15 +25,7 @@ from dpfl_theory.problems.preparation import standardised
 from dpfl_theory.problems.synthetic import noisy_labels
 from dpfl_theory.problems.validation import count, fraction, nonnegative
 
-__all__ = [
-    "EXAMPLES",
-    "FAMILIES",
-    "Split",
-    "similarity_split",
-    "softmax_noble2022",
-    "softmax_noble2022_data",
-    "synthetic_split",
-]
+__all__ = ["EXAMPLES", "FAMILIES", "Split", "similarity_split", "synthetic_split"]
 
 Parts = list[NDArray[np.int64]]
 
@@ -106,16 +99,16 @@ def _generate(
 
 
 def synthetic_split(
-    clients: int = 100,
-    records: int = 5000,
-    features: int = 40,
-    classes: int = 10,
-    alpha: float = 0.0,
-    beta: float = 0.0,
-    ridge: float = 5e-3,
-    test_share: float = 0.2,
-    label_noise: float = 0.05,
-    seed: int = 0,
+    clients: p.Clients = 100,
+    records: p.Records = 5000,
+    features: p.Features = 40,
+    classes: p.Classes = 10,
+    alpha: Annotated[float, Meaning("variance of the differences between the clients' models")] = 0.0,
+    beta: Annotated[float, Meaning("variance of the differences between the clients' features")] = 0.0,
+    ridge: p.Ridge = 5e-3,
+    test_share: p.TestShare = 0.2,
+    label_noise: p.LabelNoise = 0.05,
+    seed: p.Seed = 0,
 ) -> Split:
     """The synthetic data of noble2022 Appendix D.2, split into training and held-out records of each client.
 
@@ -151,15 +144,15 @@ def synthetic_split(
 
 
 def similarity_split(
-    data: str = "digits",
-    clients: int = 10,
-    percent: float = 10.0,
-    records: int | None = None,
-    features: int | Sequence[int] | None = None,
-    ridge: float = 5e-3,
-    test_share: float = 0.2,
-    bias: bool = True,
-    seed: int = 0,
+    data: p.Data = "digits",
+    clients: p.Clients = 10,
+    percent: p.Percent = 10.0,
+    records: Annotated[int | None, Meaning("records of each client, a random choice; all without it")] = None,
+    features: p.Columns = None,
+    ridge: p.Ridge = 5e-3,
+    test_share: p.TestShare = 0.2,
+    bias: p.Bias = True,
+    seed: p.Seed = 0,
 ) -> Split:
     """Real data over clients by gamma-percent similarity, split and prepared as in noble2022 Section 5.
 
@@ -191,48 +184,19 @@ def similarity_split(
     return _split(x, y, parts, found.classes, ridge, test_share, bias, rng, name)
 
 
-def softmax_noble2022(
-    clients: p.Clients = 100,
-    records: p.Records = 5000,
-    features: p.Features = 40,
-    classes: p.Classes = 10,
-    alpha: Annotated[float, Meaning("variance of the differences between the clients' models")] = 0.0,
-    beta: Annotated[float, Meaning("variance of the differences between the clients' features")] = 0.0,
-    ridge: p.Ridge = 5e-3,
-    test_share: p.TestShare = 0.2,
-    label_noise: p.LabelNoise = 0.05,
-    seed: p.Seed = 0,
-) -> LinearModel:
-    """The training problem of ``synthetic_split``, with the same parameters.
+def _training(split: Callable[..., Split]) -> Callable[..., Problem]:
+    """The training problem of a split, with the same parameters."""
 
-    >>> softmax_noble2022(clients=2, records=20, features=3, classes=2).d
-    8
-    """
-    return synthetic_split(clients, records, features, classes, alpha, beta, ridge, test_share, label_noise, seed).train
+    @wraps(split)
+    def problem(*arguments: Any, **parameters: Any) -> Problem:
+        return split(*arguments, **parameters).train
 
-
-def softmax_noble2022_data(
-    data: p.Data = "digits",
-    clients: p.Clients = 10,
-    percent: p.Percent = 10.0,
-    records: Annotated[int | None, Meaning("records of each client, a random choice; all without it")] = None,
-    features: p.Columns = None,
-    ridge: p.Ridge = 5e-3,
-    test_share: p.TestShare = 0.2,
-    bias: p.Bias = True,
-    seed: p.Seed = 0,
-) -> LinearModel:
-    """The training problem of ``similarity_split``, with the same parameters.
-
-    >>> softmax_noble2022_data(clients=4, features=2).n
-    4
-    """
-    return similarity_split(data, clients, percent, records, features, ridge, test_share, bias, seed).train
+    return problem
 
 
 FAMILIES: dict[str, Callable[..., Problem]] = {
-    "softmax-noble2022": softmax_noble2022,
-    "softmax-noble2022-data": softmax_noble2022_data,
+    "softmax-noble2022": _training(synthetic_split),
+    "softmax-noble2022-data": _training(similarity_split),
 }
 
 EXAMPLES: dict[str, list[dict[str, Any]]] = {

@@ -26,6 +26,7 @@ __all__ = [
     "Quadratic",
     "QuadraticKernels",
     "SpectralPhase",
+    "appendix_f",
     "from_factors",
     "from_matrices",
     "random_quadratic",
@@ -365,4 +366,23 @@ def random_quadratic(
     return _assemble(f"random quadratic, condition {condition:g}", bases, spectra, centres)
 
 
-FAMILIES: dict[str, Callable[..., Problem]] = {"quadratic": random_quadratic}
+def appendix_f(
+    seed: p.Seed = 0,
+    clients: p.Clients = 100,
+    dimension: p.Dimension = 200,
+    rank: Annotated[int, Meaning("rank of each client's quadratic")] = 20,
+) -> Quadratic:
+    """The synthetic problem of das2022 Appendix F: centres N(0, I), ``Q_i = A_i A_i^T``, A_i (d, rank) with entries
+    N(0, 1/rank^2).
+
+    >>> appendix_f(seed=1, clients=3, dimension=5, rank=2).describe()["clients"]
+    3
+    """
+    clients, dimension, rank = count("clients", clients), count("dimension", dimension), count("rank", rank)
+    rng = np.random.default_rng(count("seed", seed, 0))
+    centres = rng.standard_normal((clients, dimension))
+    factors = rng.standard_normal((clients, dimension, rank)) / rank
+    return from_factors(factors, centres, name=f"das2022 Appendix F, seed {seed}")
+
+
+FAMILIES: dict[str, Callable[..., Problem]] = {"appendix-f": appendix_f, "quadratic": random_quadratic}

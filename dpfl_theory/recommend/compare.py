@@ -84,7 +84,9 @@ def compare(
     """
     chosen, left_out = _chosen(problem, budget, algorithms, unit)
     start = gap_at_start(problem)
-    rows = _rows(chosen, start, seed, plan or usual(problem), jobs, progress, reuse or Reuse())
+    calls = [partial(_row, one, start, seed, plan or usual(problem)) for one in chosen]
+    slow = [one.protects == "record" for one in chosen]
+    rows = each(reuse or Reuse(), calls, [one.name for one in chosen], jobs, progress, slow)
     rows.sort(key=lambda row: (UNITS.index(row["protects"]), row["suboptimality"]["mean"]))
     recommended: dict[str, str | None] = {}
     advice: dict[str, str] = {}
@@ -131,22 +133,6 @@ def _chosen(
         message = "; ".join(left["why"] for left in left_out) or f"none of {', '.join(names)} protects a {unit}"
         raise InputError(f"there is no algorithm to compare: {message}")
     return chosen, left_out
-
-
-def _rows(
-    chosen: Sequence[Tuned],
-    start: float,
-    seed: int,
-    plan: Plan,
-    jobs: int,
-    progress: Callable[[float, str], None] | None,
-    reuse: Reuse,
-) -> list[dict[str, Any]]:
-    """A row for each algorithm, from the store or computed in one or several processes."""
-
-    calls, names = [partial(_row, one, start, seed, plan) for one in chosen], [one.name for one in chosen]
-    slow = [one.protects == "record" for one in chosen]
-    return each(reuse, calls, names, jobs, progress, slow)
 
 
 def each(

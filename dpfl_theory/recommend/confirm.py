@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import stats
 from dpfl_theory.problems.base import Problem
 from dpfl_theory.recommend.compare import each
 from dpfl_theory.recommend.constants_from_data import MEASURES, gap_at_start, measures_of
 from dpfl_theory.recommend.inputs import Document, inputs_of, quote_option
-from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, ParameterScan, explored
+from dpfl_theory.recommend.neighbourhood import RATE, REPLICATES, ParameterScan, scanned, statement_at
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, constants, hyperparameters_of
+from dpfl_theory.recommend.rule_runs import MOST_ROUNDS, RULED, cohort_of, constants, hyperparameters_of, too_long
+from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
@@ -62,26 +64,35 @@ def confirm(
     >>> [line["hyperparameter"] for line in found["lines"]], found["statement"]
     (['gamma', 'beta', 'alpha', 'rounds'], 'shulgin2025.theorem2')
     """
+    if one.name not in RULED:
+        raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
+    here = {name: value for name, value in hyperparameters.items() if not name.startswith("sigma")}
+    if why := too_long(one, one.placed(here)):
+        raise InputError(f"there is nothing to confirm by runs: {why}")
     with np.errstate(all="ignore"):
-        found = explored(one, hyperparameters, known, replicates, seed, rate)
-        ours, best = found.fresh
+        said = statement_at(one, here, known)
+        scans = list(scanned(one, here, said, known, replicates, seed))
+        z = float(stats.t.isf(rate / max(1, sum(len(line.values) - 1 for line, _ in scans)), replicates - 1))
+        tried = [(line.name, *at) for line, runs in scans for at in zip(line.values, line.means, runs)]
+        name, value, _, run = min(tried, key=lambda at: at[2])
+        ours, best = (measure(one, [one.placed(own)], replicates, seed + 1)[0] for own in (here, run))
         more = ours.gaps - best.gaps
         return {
             "algorithm": one.name,
             "hyperparameters": dict(hyperparameters),
-            "statement": found.statement,
-            "bounds": found.bounds,
-            "why": found.why,
+            "statement": said.statement or None,
+            "bounds": said.bounds or None,
+            "why": said.why,
             "replicates": replicates,
             "lanes": replicates,  # the former name of this key
             "false_alarms": rate,
-            "standard_errors": found.z,
-            "lines": [_line_document(line, found.z, minimum) for line in found.lines],
+            "standard_errors": z,
+            "lines": [_line_document(line, z, minimum) for line, _ in scans],
             "cost": {
                 "recommended": {"mean": _number(ours.mean), "error": _number(ours.error)},
                 "best": {"mean": _number(best.mean), "error": _number(best.error)},
-                "hyperparameter": found.best[0],
-                "value": found.best[1],
+                "hyperparameter": name,
+                "value": float(value),
                 "ratio": _number(ours.mean / best.mean),
                 "difference": _number(float(more.mean())),
                 "error": _number(float(more.std(ddof=1) / math.sqrt(replicates))),

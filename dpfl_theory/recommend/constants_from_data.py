@@ -8,9 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from functools import wraps
+from functools import lru_cache
 from typing import Any
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -137,20 +136,7 @@ def _residual(problem: Problem) -> Measured:
     return _computed(value, "the largest ||grad f_i(0)||: the first memories are 0")
 
 
-def _memoized(measure: Callable[[LinearModel], Measured]) -> Callable[[LinearModel], Measured]:
-    """A measure that needs a search; cached for each problem as long as the problem exists."""
-    known: WeakKeyDictionary[LinearModel, Measured] = WeakKeyDictionary()
-
-    @wraps(measure)
-    def measure_once(problem: LinearModel) -> Measured:
-        if problem not in known:
-            known[problem] = measure(problem)
-        return known[problem]
-
-    return measure_once
-
-
-@_memoized
+@lru_cache(maxsize=8)  # a search, which each rule asks for
 def _gradient_variance(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_local
 
@@ -162,7 +148,7 @@ def _gradient_variance(problem: LinearModel) -> Measured:
     return Measured(found.high**2, Certificate("norm-bound", 0.0, text))
 
 
-@_memoized
+@lru_cache(maxsize=8)
 def _dissimilarity(problem: LinearModel) -> Measured:
     from dpfl_theory.problems.heterogeneity import sigma_global
 

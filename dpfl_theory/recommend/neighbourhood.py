@@ -25,11 +25,11 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.recommend.constants_from_data import gap_at_start
 from dpfl_theory.recommend.papers import get
-from dpfl_theory.recommend.rule_runs import RULED, asks, choice, differing, hyperparameters_of, too_long
-from dpfl_theory.recommend.search import Trial, measure
+from dpfl_theory.recommend.rule_runs import asks, choice, differing, hyperparameters_of, too_long
+from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["FACTORS", "RATE", "REPLICATES", "Neighbourhood", "ParameterScan", "explored"]
+__all__ = ["FACTORS", "RATE", "REPLICATES", "ParameterScan", "StatementAt", "scanned", "statement_at"]
 
 FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
 """The factors for a recommended value."""
@@ -39,7 +39,7 @@ RATE = 0.01
 
 
 @dataclass(frozen=True)
-class _StatementAt:
+class StatementAt:
     """A statement's result for a run's hyper-parameters: its bound, or the reason for its absence, and its own
     hyper-parameters."""
 
@@ -51,7 +51,7 @@ class _StatementAt:
     bounds: str = ""
 
 
-_Neighbour = tuple[float, dict[str, float], _StatementAt]
+_Neighbour = tuple[float, dict[str, float], StatementAt]
 """A value, the run's hyper-parameters, and the statement's result for these."""
 
 
@@ -90,55 +90,20 @@ class ParameterScan:
         return kept
 
 
-@dataclass(frozen=True)
-class Neighbourhood:
-    """All lines, z of their comparisons, the left side of the bound, and the reason if it does not apply to the
-    recommendation. Also the results of the recommendation and of the neighbourhood's best in fresh replicates; best:
-    the latter's line and value."""
-
-    lines: tuple[ParameterScan, ...]
-    z: float
-    statement: str | None
-    bounds: str | None
-    why: str | None
-    fresh: tuple[Trial, Trial]
-    best: tuple[str, float]
-
-
-def explored(
+def scanned(
     one: Tuned,
-    hyperparameters: Mapping[str, float],
+    here: Mapping[str, float],
+    said: StatementAt,
     known: Mapping[str, Any] | str,
     replicates: int = REPLICATES,
     seed: int = 0,
-    rate: float = RATE,
-) -> Neighbourhood:
-    """Run the neighbourhood of a recommendation, and evaluate the bound at every value.
-
-    known: the problem's constants as inputs of the algorithm's `Setting`, or the reason why the bound lacks one.
-
-    Raises InputError for an algorithm without a bound, and for a run that is too long.
-    """
-    if one.name not in RULED:
-        raise InputError(f"there is no bound of {one.name} to confirm: choose one of {', '.join(RULED)}")
-    here = {name: value for name, value in hyperparameters.items() if not name.startswith("sigma")}
-    if why := too_long(one, one.placed(here)):
-        raise InputError(f"there is nothing to confirm by runs: {why}")
-    said = _statement_at(one, here, known)
-    lines, runs = list[ParameterScan](), list[dict[str, float]]()
+) -> Iterator[tuple[ParameterScan, list[dict[str, float]]]]:
+    """A line for each hyper-parameter of a run, with the run at each of its values; said: the statement's result for
+    the run."""
     for name in here:
         if (name in _searched(one) or name == one.kind.rounds) and here[name] > 0:
             found = list(_neighbours(one, here, name, said, known))
-            lines.append(_line(one, here, name, found, said.trivial, replicates, seed))
-            runs += [run for _, run, _ in found]
-    from scipy.stats import t
-
-    z = float(t.isf(rate / max(1, sum(len(line.values) - 1 for line in lines)), replicates - 1))
-    at = [(line.name, float(value), float(mean)) for line in lines for value, mean in zip(line.values, line.means)]
-    best = min(range(len(at)), key=lambda k: at[k][2])
-    ours, theirs = (measure(one, [one.placed(run)], replicates, seed + 1)[0] for run in (here, runs[best]))
-    of = (said.statement or None, said.bounds or None, said.why)
-    return Neighbourhood(tuple(lines), z, *of, (ours, theirs), at[best][:2])
+            yield _line(one, here, name, found, said.trivial, replicates, seed), [run for _, run, _ in found]
 
 
 def _searched(one: Tuned) -> dict[str, Parameter]:
@@ -146,17 +111,17 @@ def _searched(one: Tuned) -> dict[str, Parameter]:
     return {parameter.symbol: parameter for parameter in one.searched.values()}
 
 
-def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> _StatementAt:
+def statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] | str) -> StatementAt:
     """The statement's result for a run, at the noise that is certified for it."""
     if isinstance(known, str):
-        return _StatementAt(None, known, {})
+        return StatementAt(None, known, {})
     kind = get(one.name)
     try:
         asked = asks(one, run)
         setting = kind(**known, **asked)
         found = setting.answer(choice(one.name, setting, run))
     except (InputError, OverflowError, ZeroDivisionError) as error:
-        return _StatementAt(None, str(error), {})
+        return StatementAt(None, str(error), {})
     own, certificate = hyperparameters_of(one.name, found, asked), found["certificate"]
     trivial = setting.trivial()[0]
     if "[F]" in certificate["bounds"]:
@@ -168,11 +133,11 @@ def _statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any]
     rest = (own, trivial, statement["id"], certificate["bounds"])
     if others := differing(own, run):
         has = " and ".join(f"{name} = {own[name]:.4g}" for name in others)
-        return _StatementAt(None, f"{statement['id']} has {has} there", *rest)
+        return StatementAt(None, f"{statement['id']} has {has} there", *rest)
     if unmet or found["bound"] is None:
         unknown = getattr(setting, "unknown", lambda: None)()
-        return _StatementAt(None, unmet[0] if unmet else unknown or "it gives no bound there", *rest)
-    return _StatementAt(found["bound"], None, *rest)
+        return StatementAt(None, unmet[0] if unmet else unknown or "it gives no bound there", *rest)
+    return StatementAt(found["bound"], None, *rest)
 
 
 def _line(
@@ -197,7 +162,7 @@ def _line(
 
 
 def _neighbours(
-    one: Tuned, current: Mapping[str, float], name: str, said: _StatementAt, known: Mapping[str, Any] | str
+    one: Tuned, current: Mapping[str, float], name: str, said: StatementAt, known: Mapping[str, Any] | str
 ) -> Iterator[_Neighbour]:
     """The values of a hyper-parameter in ascending order, each with its run and the statement's result for that."""
     tied = bool(said.own) and not differing(said.own, current)
@@ -209,9 +174,9 @@ def _neighbours(
         values = {max(1, round(value)) for value in values}
     for value in sorted(values):
         run = {**current, name: value}
-        there = _statement_at(one, run, known)
+        there = statement_at(one, run, known)
         if tied and there.own and not differing({name: value}, there.own):
             run |= there.own
-            there = _statement_at(one, run, known)
+            there = statement_at(one, run, known)
         if not too_long(one, one.placed(run)):
             yield value, run, there

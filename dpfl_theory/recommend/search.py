@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from dpfl_theory.problems.base import Array, Problem
 from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.simulation import simulate
 
-__all__ = ["Plan", "Trial", "confirmed", "grid", "least_of_quadratic", "measure", "search", "size", "usual"]
+__all__ = ["Plan", "Trial", "confirmed", "least_of_quadratic", "measure", "search", "usual"]
 
 _MOST_REPLICATES = 1024
 _MOST_BYTES = 2**30
@@ -237,36 +236,3 @@ def confirmed(tuned: Tuned, ranked: Sequence[tuple[float, Array]], seed: int, pl
         seen = sorted(measure(tuned, finalists, replicates, seed + look), key=lambda f: f.mean)
         finalists = [f.values for f in seen[:kept]]
     return measure(tuned, finalists, plan.last, seed + 103)[0]
-
-
-def _coordinates(tuned: Tuned, count: int) -> list[list[float]]:
-    """The coordinates of each axis: all of its values, or ``count`` evenly spaced ones with both ends."""
-    return [
-        list(np.linspace(0.0, 1.0, count))
-        if axis.between
-        else [(k + 0.5) / len(axis.values) for k in range(len(axis.values))]
-        for axis in tuned.axes
-    ]
-
-
-def size(tuned: Tuned, count: int) -> int:
-    """The number of combinations, with ``count`` values on each continuous axis."""
-    return math.prod(map(len, _coordinates(tuned, count)))
-
-
-def grid(tuned: Tuned, seed: int, count: int = 10, plan: Plan | None = None) -> Trial:
-    """The best combination, found and measured as `dpfl_theory.recommend.search` does: `Plan.replicates` runs of each,
-    more runs of the best, and fresh runs of the chosen one.
-
-    >>> from dpfl_theory.problems import make
-    >>> from dpfl_theory.recommend.tuned import Budget, tuned
-    >>> problem = make("logistic-synthetic", clients=4, dimension=2, records=10)
-    >>> one = tuned()["dp-norm-ec"](problem, Budget(8.0, 1e-5, rounds=4))
-    >>> size(one, 3), grid(one, 0, 3, Plan(finalists=2, second=4, best=1, third=8, last=8)).mean < 1.0
-    (108, True)
-    """
-    plan = plan or Plan()
-    points = [np.array(point) for point in product(*_coordinates(tuned, count))]
-    results = measure(tuned, [tuned.values(p) for p in points], plan.replicates, seed + 1)
-    ranked = sorted(zip([f.mean for f in results], range(len(points))), key=lambda t: t)
-    return confirmed(tuned, [(mean, points[i]) for mean, i in ranked], seed, plan)

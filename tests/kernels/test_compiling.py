@@ -23,8 +23,9 @@ from dpfl_theory.kernels import compiled
 compiled.LONG_SECONDS = 0.02
 import numpy as np
 from dpfl_theory.kernels import cpu, philox
-zero = np.uint64(0)
-print(philox.philox4x32(*[zero] * 6)[0])
+w = np.zeros((6, 1), dtype=np.uint64)
+philox._encipher(w, 1)
+print(w[0, 0])
 """
 
 

@@ -14,15 +14,15 @@ from oracles.sparse import FAULTS, LOSSES, SIZES, faulty, pair
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import linear_sparse, select
 from dpfl_theory.kernels.cuda import CudaEngine
-from dpfl_theory.kernels.engine import ONLY_DENSE, Engine
+from dpfl_theory.kernels.engine import ONLY_DENSE
 from dpfl_theory.kernels.linear import LinearData, linear_local_phase
 
 KINDS = ("local phase", "gradients", "values", "record sums")
 
 
-def results(engine: Engine, data: LinearData) -> Iterator[tuple[str, Any]]:
+def results(data: LinearData) -> Iterator[tuple[str, Any]]:
     """What each kernel makes of the records, at points that depend on sizes alone."""
-    rng = np.random.default_rng(4)
+    engine, rng = ENGINES["cpu"], np.random.default_rng(4)
     replicates, n = 19, data.clients
     w, own = rng.standard_normal((replicates, data.parameters)), rng.standard_normal((n, replicates, data.parameters))
     yield "local phase", engine.linear_local_phase(data, w, rng.uniform(0.01, 0.2, replicates), 4)
@@ -38,28 +38,26 @@ def results(engine: Engine, data: LinearData) -> Iterator[tuple[str, Any]]:
             yield "record sums", found
 
 
-def differing(engine: Engine, dense: LinearData, thin: LinearData) -> set[str]:
+def differing(dense: LinearData, thin: LinearData) -> set[str]:
     """The kernels that do not make the same of both."""
-    pairs = zip(results(ENGINES["cpu"], dense), results(engine, thin))
+    pairs = zip(results(dense), results(thin))
     return {kind for (kind, a), (_, b) in pairs if not np.allclose(a, b, rtol=1e-12, atol=1e-13)}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("ridge", [0.0, 0.3])
 @pytest.mark.parametrize("loss", LOSSES)
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-def test_kernels_make_the_same_of_sparse_records(engine: Engine, loss: str, ridge: float) -> None:
+def test_kernels_make_the_same_of_sparse_records(loss: str, ridge: float) -> None:
     dense, thin = pair(loss, ridge)
     assert thin.sparse
     assert not dense.sparse
-    assert differing(engine, dense.data, thin.data) == set()
+    assert differing(dense.data, thin.data) == set()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
-def test_planted_faults_in_the_records_are_noticed_in_every_kernel(engine: Engine, fault: str) -> None:
+def test_planted_faults_in_the_records_are_noticed_in_every_kernel(fault: str) -> None:
     dense, thin = pair("logistic", 0.3)
-    assert differing(engine, dense.data, faulty(thin, fault).data) == set(KINDS)
+    assert differing(dense.data, faulty(thin, fault).data) == set(KINDS)
 
 
 @pytest.mark.parametrize("place", ["places", "starts", "own"])
@@ -72,7 +70,7 @@ def test_a_fault_in_the_clients_own_columns_is_noticed(place: str, monkeypatch: 
         "own": lambda: {"columns": np.sort(np.roll(right.columns, 1))},
     }[place]()
     monkeypatch.setattr(linear_sparse, "layout", lambda data: right._replace(**wrong))
-    assert differing(ENGINES["cpu"], dense.data, thin.data) == {"local phase", "gradients", "values"}
+    assert differing(dense.data, thin.data) == {"local phase", "gradients", "values"}
 
 
 def test_only_the_cohort_is_run() -> None:

@@ -17,11 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from mutants.planting import mutated
 from oracles.compare import CPU, ENGINES
+from oracles.philox import cipher
 from scipy import stats
 
 from dpfl_theory.kernels import cpu
 from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
-from dpfl_theory.kernels.philox import philox4x32
 
 ONES = 0xFFFFFFFF
 TINY = 1e-9
@@ -33,10 +33,6 @@ every_engine = pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
 @functools.lru_cache(maxsize=64)
 def by_definition(seed: int, replicate: int, k: int, client: int, step: int, size: int, count: int) -> list[int]:
     """The ``count`` records with the smallest keys: the uniforms of the address's blocks, two records a block."""
-
-    def cipher(*words: int) -> list[int]:
-        return [int(w) for w in philox4x32.py_func(*(np.uint64(w) for w in words))]
-
     name = cipher(replicate, client, step, RECORDS, seed & ONES, seed >> 32)
     keys = []
     for block in range((size + 1) // 2):

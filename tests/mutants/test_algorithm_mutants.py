@@ -177,7 +177,8 @@ def interpreted(module: str, old: str, new: str) -> Any:
         return draw(out, faulty.fill_subsets, replicates, round_, clients, sizes, counts, step, subsets.RECORDS)
 
     def normal_of(replicates: Any, round_: int, clients: Any, d: int, stream: int, step: int = 0) -> Any:
-        return draw(np.empty((*clients.shape, d)), faulty.fill_normal_of, replicates, round_, clients, step, stream)
+        out, everywhere = np.empty((*clients.shape, d)), np.empty(0)
+        return draw(out, faulty.fill_normal, replicates, round_, clients, everywhere, step, stream)
 
     return types.SimpleNamespace(subsets=subsets_of, normal_of=normal_of)
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from dpfl_theory.kernels import select
-from dpfl_theory.problems.appendix_f import appendix_f
-from dpfl_theory.problems.quadratic import Quadratic, QuadraticKernels, from_matrices, random_quadratic
+from dpfl_theory.problems.quadratic import Quadratic, QuadraticKernels, appendix_f, from_matrices, random_quadratic
 
 PROBLEMS = {
     "five dimensions": random_quadratic(clients=12, dimension=5, seed=3),

@@ -22,7 +22,6 @@ from dpfl_theory.problems.noble2022 import (
     _generate,
     _held_out,
     similarity_split,
-    softmax_noble2022,
     synthetic_split,
 )
 from dpfl_theory.problems.risk import global_risk
@@ -218,8 +217,8 @@ def test_a_constant_column_and_a_zero_row_stay_zero(tmp_path: Any) -> None:
 
 def test_the_family_is_the_training_part_and_repeats() -> None:
     problem = problems.make("softmax-noble2022", **SMALL)
-    again = softmax_noble2022(**SMALL)
-    other = softmax_noble2022(**SMALL, seed=1)
+    again = synthetic_split(**SMALL).train
+    other = synthetic_split(**SMALL, seed=1).train
     w = np.linspace(-1.0, 1.0, problem.d)
     assert problem.value(w) == again.value(w) == synthetic_split(**SMALL).train.value(w)
     assert problem.value(w) != other.value(w)
@@ -229,7 +228,7 @@ def test_the_family_is_the_training_part_and_repeats() -> None:
 
 def test_hessians_of_many_records_are_formed_in_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks of any size add up to the same Hessian; the default is larger than the tests' problems."""
-    white = Whitened(global_risk(softmax_noble2022(**SMALL).data))
+    white = Whitened(global_risk(synthetic_split(**SMALL).train.data))
     q = np.linspace(-1.0, 1.0, white.size)
     whole = white.hessian(white.curvature(q))
     for block in (1, 7, 160):

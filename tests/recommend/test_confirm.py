@@ -12,6 +12,7 @@ import pytest
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems import make
+from dpfl_theory.recommend import confirm as confirmation
 from dpfl_theory.recommend import neighbourhood, recommend
 from dpfl_theory.recommend.confirm import confirm, of_comparison, stands_for
 from dpfl_theory.recommend.constants_from_data import measures_of
@@ -36,13 +37,14 @@ def lines(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def planted(monkeypatch: pytest.MonkeyPatch, name: str, best: float) -> None:
     """A bound that is least at this value of the hyper-parameter, and vacuous nowhere."""
-    honest = neighbourhood._statement_at
+    honest = neighbourhood.statement_at
 
     def said(run: Tuned, chosen: Any, known: Any) -> Any:
         found = honest(run, chosen, known)
         return replace(found, bound=1.0 + abs(math.log(chosen[name] / best)), why=None, own=dict(chosen), trivial=9.0)
 
-    monkeypatch.setattr(neighbourhood, "_statement_at", said)
+    for module in (neighbourhood, confirmation):
+        monkeypatch.setattr(module, "statement_at", said)
 
 
 def test_a_bound_that_is_least_elsewhere_is_told_and_one_that_is_least_there_too(
@@ -104,7 +106,7 @@ def test_what_a_statement_ties_moves_along(name: str) -> None:
     run = one(name, rounds=2000, epsilon=1.0)
     known = constants(name, run.problem)
     _, chosen = ruled(run, "printed")
-    said = neighbourhood._statement_at(run, chosen, known)
+    said = neighbourhood.statement_at(run, chosen, known)
     assert said.own == pytest.approx(chosen, rel=1e-6)
     known_beforehand = name != "dp-normfedavg"  # its bound holds an expectation where clients differ
     assert (said.bound is not None) == known_beforehand
@@ -140,8 +142,8 @@ def test_the_bound_of_scaffold_is_for_runs_with_its_warm_round_alone() -> None:
     _, chosen = ruled(run, "printed")
     known = constants(run.name, LOGISTIC)
     cold = {name: value for name, value in chosen.items() if name != "warm_start"}
-    assert neighbourhood._statement_at(run, chosen, known).bound is not None
-    said = neighbourhood._statement_at(run, cold, known)
+    assert neighbourhood.statement_at(run, chosen, known).bound is not None
+    said = neighbourhood.statement_at(run, cold, known)
     assert said.bound is None
     assert "first round of all users" in str(said.why)
 
@@ -188,8 +190,8 @@ def test_all_values_share_the_replicates_noise() -> None:
     run = one("dp-fedavg")
     known = constants(run.name, LOGISTIC)
     _, chosen = ruled(run, "bound-optimal")
-    found = neighbourhood.explored(run, chosen, known, replicates=32)
-    (line,) = (line for line in found.lines if line.name == "eta")
+    said = neighbourhood.statement_at(run, chosen, known)
+    (line,) = (line for line, _ in neighbourhood.scanned(run, chosen, said, known, 32) if line.name == "eta")
     assert np.corrcoef(line.gaps[5], line.gaps[6])[0, 1] > 0.9
     assert abs(np.corrcoef(line.gaps[5], np.roll(line.gaps[6], 1))[0, 1]) < 0.7
 
@@ -197,7 +199,7 @@ def test_all_values_share_the_replicates_noise() -> None:
 def test_where_every_run_diverges_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     quadratic = make("quadratic", clients=4, dimension=3, seed=1)
     run = tuned()["dp-clip21"](quadratic, Budget(4.0, 1e-5, rounds=64))
-    monkeypatch.setattr(neighbourhood, "RULED", {**RULED, "dp-clip21": RULED["dp-norm-ec"]})
+    monkeypatch.setattr(confirmation, "RULED", {**RULED, "dp-clip21": RULED["dp-norm-ec"]})
     found = confirm(run, {"gamma": 1e150, "tau": 1e150, "rounds": 8}, "it is planted", replicates=4)
     assert lines(found)["gamma"]["sentence"] == "Some runs diverge at every gamma."
     assert found["cost"]["ratio"] is None

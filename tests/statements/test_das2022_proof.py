@@ -211,7 +211,7 @@ def test_the_summed_recursion_needs_its_noise_term() -> None:
 
 
 def test_appendix_f_does_not_meet_the_hypothesis_on_the_threshold() -> None:
-    from dpfl_theory.problems.appendix_f import appendix_f
+    from dpfl_theory.problems.quadratic import appendix_f
 
     for seed in range(3):
         c = appendix_f(seed=seed).constants

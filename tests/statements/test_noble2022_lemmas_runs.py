@@ -24,7 +24,7 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation, simulate
 from dpfl_theory.simulation.base import Context, Round
 from dpfl_theory.simulation.batched import BatchState
-from dpfl_theory.simulation.observables.scaffold import STEPS, Steps
+from dpfl_theory.simulation.observables.memories import STEPS, Steps
 from dpfl_theory.simulation.simulate import Run
 from dpfl_theory.statements.noble2022 import _runs, _utility
 from dpfl_theory.statements.noble2022._moments import Users, rounds

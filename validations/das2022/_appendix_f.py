@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, server_noise
-from dpfl_theory.problems.appendix_f import appendix_f, appendix_f_start
-from dpfl_theory.problems.quadratic import Quadratic
+from dpfl_theory.problems.quadratic import Quadratic, appendix_f
 from dpfl_theory.simulation import Run, simulate
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.observables import Observable
@@ -65,6 +64,13 @@ CONFIGURATION = {
 }
 
 
+def start_of(problem: Quadratic, initialisation: str, seed: int) -> np.ndarray:
+    """Appendix F's starting points: I1 is ``w* + z``, I2 is ``w* + z/5``, z uniform on (0, 1)^d; (d,) [X]."""
+    w_star, scale = problem.constants.w_star, 1.0 if initialisation == "I1" else 0.2
+    assert w_star is not None
+    return np.asarray(w_star + scale * np.random.default_rng([seed, 1]).uniform(size=problem.d))
+
+
 def sigma(threshold: float) -> float:
     """Theorem 3's standard deviation per coordinate of the noise on the average [F/X]."""
     return threshold * math.sqrt(Q * ROUNDS * math.log(1.0 / DELTA)) / (CLIENTS * EPSILON)
@@ -93,7 +99,7 @@ def run(
     """One run of Algorithm 1 with every round kept; both methods of one (seed, instance) share their noise."""
     noise = sigma(threshold) if isinstance(threshold, float) else [sigma(c) for c in threshold]
     algorithm = ALGORITHMS[method](eta=step, E=LOCAL_STEPS, C=threshold, sigma=noise).replaced(noise=server_noise)
-    start = appendix_f_start(problem, initialisation, seed + instance)
+    start = start_of(problem, initialisation, seed + instance)
     return simulate(
         algorithm,
         problem,
@@ -179,7 +185,7 @@ def _replicates(
 def _plane(seed: int) -> list[Observable]:
     """The coordinates of w_k - w* along w_0 - w* and along the part of grad f(w_0) across it, first instance, I1."""
     first = problems(seed)[0]
-    w_star, start = first.constants.w_star, appendix_f_start(first, "I1", seed)
+    w_star, start = first.constants.w_star, start_of(first, "I1", seed)
     assert w_star is not None
     along = (start - w_star) / np.linalg.norm(start - w_star)
     gradient = first.gradient(start)

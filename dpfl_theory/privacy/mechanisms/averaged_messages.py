@@ -1,4 +1,6 @@
-"""Averages of bounded client messages, with noise from each client or from the server (DP-FedAvg)."""
+"""Averages of bounded client messages, with noise from each client or from the server (DP-FedAvg); messages that are
+private by themselves (local differential privacy); and sums with noise from a trusted server (DP-FedAvg of
+libraries)."""
 
 from __future__ import annotations
 
@@ -7,12 +9,13 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from dpfl_theory.core.parameter import KINDS, fits
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, multiplies, parameter
 
-__all__ = ["AveragedMessages"]
+__all__ = ["AveragedMessages", "CountedMessages", "LocalMessages", "SummedMessages"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +37,8 @@ class AveragedMessages(Mechanism):
     protects = "client"
     noise_added_by = "client"
 
-    clients: int | None = parameter("number of clients n")
-    cohort: float | None = parameter("clients in a round r (for poisson: on average); by default all")
+    clients: int | None = parameter("number of clients n", "count")
+    cohort: float | None = parameter("clients in a round r (for poisson: on average); by default all", "positive")
     sampling: str = parameter(
         "how a cohort is drawn", default="full", choices=("full", "poisson", "fixed", "with-replacement")
     )
@@ -52,10 +55,8 @@ class AveragedMessages(Mechanism):
     )
 
     def validate(self) -> None:
-        self.whole("clients", 1)
-        self.positive("cohort")
-        if self.cohort is not None and self.sampling != "poisson":
-            self.whole("cohort", 1)
+        if self.cohort is not None and self.sampling != "poisson" and not fits(self.cohort, "count"):
+            raise InputError(f"`cohort` is {self.cohort!r}: give {KINDS['count']}")
         if self.clients is not None and self.cohort is not None:
             if self.sampling != "with-replacement" and self.cohort > self.clients:
                 raise InputError(f"`cohort` is {self.cohort}: it cannot exceed `clients={self.clients}`")
@@ -205,3 +206,109 @@ class AveragedMessages(Mechanism):
         elif self.sampling == "with-replacement":
             said.append("A client that is drawn j times sends j messages, each with its own noise.")
         return tuple(said)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalMessages(AveragedMessages):
+    r"""message_i = clip(u_i, C) + N(0, z^2 C^2 I), where the observer is the server by default.
+
+    ``noise_multiplier`` is that of one message. A third party that sees only averages of r messages learns what
+    `AveragedMessages` with the multiplier :math:`\sqrt r z` of a sum releases.
+
+    >>> LocalMessages(clients=100, cohort=25, sampling="fixed", noise_multiplier=2.0, rounds=50).sigma(clip=0.5)
+    {'sigma_of_one_message': 1.0}
+    """
+
+    noise: str = parameter("each client adds noise", default="per-client", choices=("per-client",))
+    view: str = parameter(
+        "observer: sees the averages, or every message", default="server", choices=("third-party", "server")
+    )
+
+    def event(self) -> Event:
+        return self._of_sums().event()
+
+    def _of_sums(self) -> AveragedMessages:
+        names = ("clients", "cohort", "sampling", "relation", "view", "rounds")
+        self.count("clients"), self.count("rounds")  # an error names this algorithm
+        z = self.value("noise_multiplier") * math.sqrt(self.size())
+        return AveragedMessages(**{name: getattr(self, name) for name in names}, noise_multiplier=z)
+
+    def multiplier_of(self) -> str:
+        return "message"
+
+    def factors(self) -> dict[str, float]:
+        r = self._known_size()
+        return {} if r is None else {"message": 1.0, "sum": 1 / math.sqrt(r), "average": math.sqrt(r)}
+
+    def alternatives(self, given: Collection[str]) -> Iterator[Alternative]:
+        yield from Mechanism.alternatives(self, given)
+
+    def textbook(self) -> tuple[Any, Any] | None:
+        return None if self.view == "server" else self._of_sums().textbook()
+
+    def setting(self) -> dict[str, str]:
+        return {
+            **super().setting(),
+            "multiplier": multiplies(self.noise_multiplier, "each message", self.relation == "replace"),
+            "noise": "once a round by each client of the cohort, to its own message",
+        }
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        factor = 2 if self.relation == "replace" else 1
+        return {"sigma_of_one_message": self.value("noise_multiplier") * clip * factor}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummedMessages(AveragedMessages):
+    r"""message_i = w_i clip(u_i, C) with fixed weights w_i of at most 1, and the server adds noise to a cohort's sum.
+
+    ``noise_multiplier`` is z: the sum's noise has standard deviation :math:`z C` for zero-out and add-remove,
+    :math:`2 z C` for replace. What the noisy sum is divided by must not depend on the cohort.
+
+    >>> m = SummedMessages(clients=100, cohort=10, sampling="poisson", noise_multiplier=2.0, rounds=50)
+    >>> m.sigma(clip=0.5)
+    {'sigma_of_the_sum': 1.0}
+    """
+
+    noise: str = parameter("the server adds the noise, to the sum", default="average", choices=("average",))
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        return {"sigma_of_the_sum": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountedMessages(SummedMessages):
+    r"""As in `SummedMessages`, and the server also releases a noisy count of the messages within the threshold.
+
+    ``noise_multiplier`` is z, that of both together. A client moves the sum by at most C, and the count, from which
+    half the number of messages is subtracted, by at most 1/2. So both are one Gaussian mechanism with :math:`z^{-2} =
+    z_\Delta^{-2} + (2 \sigma_b)^{-2}`; ``count_noise`` is :math:`\sigma_b`, and :math:`z_\Delta C` is the noise of the
+    sum. Zero-out and add-remove: a client that is left out sends neither an update nor a bit.
+
+    >>> m = CountedMessages(clients=100, cohort=10, sampling="fixed", noise_multiplier=0.6, count_noise=0.5, rounds=50)
+    >>> round(m.sigma(clip=1.0)["sigma_of_the_sum"], 9)
+    0.75
+    """
+
+    count_noise: float = parameter("standard deviation sigma_b of the count's noise; 0 for 5 z", "nonnegative", 0.0)
+
+    def validate(self) -> None:
+        super().validate()
+        z, most = self.noise_multiplier, self._most()
+        if z is not None and z >= most:
+            raise InputError(
+                f"`count_noise` is {self.count_noise}: the count alone has the multiplier {most:g}, and both together "
+                f"cannot have {z:g}; raise `count_noise` above {z / most * self.count_noise:g}"
+            )
+
+    def _most(self) -> float:
+        """The multiplier of the count alone."""
+        factor = 2.0 if self.relation == "replace" else 1.0
+        return 2.0 * self.count_noise / factor if self.count_noise else math.inf
+
+    def sigma(self, clip: float) -> dict[str, float]:
+        """The noise of the sum, of multiplier z_delta."""
+        z = self.value("noise_multiplier")
+        most = self._most() if self.count_noise else 10.0 * z
+        (total,) = super().sigma(clip).values()
+        return {"sigma_of_the_sum": total / math.sqrt(1.0 - (z / most) ** 2)}

@@ -61,9 +61,9 @@ def multiplies(z: float | None, noisy: str, replaced: bool, unit: str = "C") -> 
     )
 
 
-def parameter(help_: str, default: Any = None, choices: Iterable[str] = ()) -> Any:
-    """A field with the text of its command-line option; it is required without a default."""
-    metadata = {"help": help_, "choices": tuple(choices)}
+def parameter(help_: str, kind: str = "", default: Any = None, choices: Iterable[str] = ()) -> Any:
+    """A field with the text of its command-line option; it is required without a default. kind: that of a number."""
+    metadata = {"help": help_, "kind": kind, "choices": tuple(choices)}
     return field(default=default, metadata=metadata)
 
 
@@ -95,28 +95,26 @@ class Mechanism(ABC):
     "view"."""
 
     noise_multiplier: float | None = parameter(
-        "standard deviation of the noise over the sensitivity; each answer says of which noise, and in which unit"
+        "standard deviation of the noise over the sensitivity; each answer says of which noise, and in which unit",
+        "positive",
     )
-    rounds: int | None = parameter("number of communication rounds")
+    rounds: int | None = parameter("number of communication rounds", "count")
 
     def __post_init__(self) -> None:
         for f in fields(self):
-            value = getattr(self, f.name)
-            if value is not None:
-                choices = f.metadata.get("choices")
-                if choices and value not in choices:
-                    raise InputError(f"{_named(f.name)} is {value!r}: choose one of {', '.join(choices)}")
-        self.positive("noise_multiplier")
+            value, kind, choices = getattr(self, f.name), f.metadata.get("kind"), f.metadata.get("choices")
+            if value is not None and choices and value not in choices:
+                raise InputError(f"{_named(f.name)} is {value!r}: choose one of {', '.join(choices)}")
+            if value is not None and kind and not fits(value, kind):
+                raise InputError(f"{_named(f.name)} is {value!r}: give {KINDS[kind]}")
         if self.noise_multiplier is not None and not SMALLEST <= self.noise_multiplier <= LARGEST:
             raise InputError(
                 f"`noise_multiplier` is {self.noise_multiplier}: give a number between {SMALLEST:g} and {LARGEST:g}, "
                 "beyond which double precision certifies no epsilon"
             )
-        self.whole("rounds", 1)
         self.validate()
 
-    @abstractmethod
-    def validate(self) -> None:
+    def validate(self) -> None:  # noqa: B027  a class may have no such parameters
         """Raise InputError for parameters that do not fit together; None is a value that is not given yet."""
 
     @abstractmethod
@@ -202,30 +200,6 @@ class Mechanism(ABC):
     def count(self, name: str) -> int:
         """A whole number that must be given. Raises InputError without it."""
         return int(self.value(name))
-
-    def positive(self, *names: str) -> None:
-        """Raise InputError unless each of these that is given is a positive number."""
-        self._of_kind("positive", names)
-
-    def whole(self, name: str, smallest: int) -> None:
-        """Raise InputError unless this, when it is given, is a whole number of at least ``smallest``."""
-        value = getattr(self, name)
-        if value is not None and not (_number(value) and float(value).is_integer() and value >= smallest):
-            raise InputError(f"{_named(name)} is {value!r}: give a whole number of at least {smallest}")
-
-    def share(self, *names: str) -> None:
-        """Raise InputError unless each of these that is given lies in (0, 1]."""
-        self._of_kind("share", names)
-
-    def _of_kind(self, kind: str, names: Iterable[str]) -> None:
-        for name in names:
-            value = getattr(self, name)
-            if value is not None and not fits(value, kind):
-                raise InputError(f"{_named(name)} is {value!r}: give {KINDS[kind]}")
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def _named(name: str) -> str:

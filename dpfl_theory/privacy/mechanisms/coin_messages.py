@@ -26,13 +26,12 @@ class CoinMessages(Mechanism):
     protects = "client"
     noise_added_by = "client"
 
-    communication_probability: float | None = parameter("probability p of the common coin (rounds count iterations T)")
+    communication_probability: float | None = parameter(
+        "probability p of the common coin (rounds count iterations T)", "share"
+    )
     relation: str = parameter(
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
     )
-
-    def validate(self) -> None:
-        self.share("communication_probability")
 
     def event(self) -> Event:
         message = gaussian(self.value("noise_multiplier"))

@@ -28,16 +28,13 @@ class BoundedMessages(Mechanism):
     protects = "client"
     noise_added_by = "client"
 
-    clients: int | None = parameter("number of clients n (for `view=third-party`)")
+    clients: int | None = parameter("number of clients n (for `view=third-party`)", "count")
     relation: str = parameter(
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
     )
     view: str = parameter(
         "observer: sees sums over clients, or every message", default="server", choices=("third-party", "server")
     )
-
-    def validate(self) -> None:
-        self.whole("clients", 1)
 
     def event(self) -> Event:
         return Repeated(gaussian(self._seen_multiplier()), self.count("rounds"))

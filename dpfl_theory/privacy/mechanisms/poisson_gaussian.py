@@ -34,13 +34,12 @@ class PoissonGaussian(Mechanism):
     aliases = {"steps": "rounds"}  # noqa: RUF012
     fixed = {"noise": "sum", "sampling": "poisson", "view": "third-party"}  # noqa: RUF012
 
-    sampling_rate: float | None = parameter("probability q with which a step draws each record: batch over records")
+    sampling_rate: float | None = parameter(
+        "probability q with which a step draws each record: batch over records", "share"
+    )
     relation: str = parameter(
         "neighbouring relation of records", default="add-remove", choices=("add-remove", "zero-out", "replace")
     )
-
-    def validate(self) -> None:
-        self.share("sampling_rate")
 
     def event(self) -> Event:
         replace = self.relation == "replace"

@@ -45,11 +45,11 @@ class NoisyLocalSteps(Mechanism):
     protects = "record"
     noise_added_by = "client"
 
-    users: int | None = parameter("number of users M")
-    records: int | None = parameter("records R of each user that enter training")
-    user_rate: float | None = parameter("share l of the users in a round; floor(lM) take part")
-    record_rate: float | None = parameter("share s of the records in a local step; floor(sR) are used")
-    local_steps: int | None = parameter("local steps K in a round")
+    users: int | None = parameter("number of users M", "count")
+    records: int | None = parameter("records R of each user that enter training", "count")
+    user_rate: float | None = parameter("share l of the users in a round; floor(lM) take part", "share")
+    record_rate: float | None = parameter("share s of the records in a local step; floor(sR) are used", "share")
+    local_steps: int | None = parameter("local steps K in a round", "count")
     view: str = parameter(
         "observer: sees the averages, or every user's message",
         default="third-party",
@@ -57,9 +57,6 @@ class NoisyLocalSteps(Mechanism):
     )
 
     def validate(self) -> None:
-        for name in ("users", "records", "local_steps"):
-            self.whole(name, 1)
-        self.share("user_rate", "record_rate")
         if self.users and self.user_rate and self.cohort < 1:
             raise InputError(
                 f"`user_rate={self.user_rate}` of `users={self.users}` is less than one user: raise one of them"
@@ -241,8 +238,8 @@ class DPFedSGD(NoisyLocalSteps):
     title = "DP-FedSGD"
     source = "noble2022 Section 5"
 
-    record_rate: float | None = parameter("share s of the records in a local step; 1 for FedSGD", default=1.0)
-    local_steps: int | None = parameter("local steps K in a round; 1 for FedSGD", default=1)
+    record_rate: float | None = parameter("share s of the records in a local step; 1 for FedSGD", "share", 1.0)
+    local_steps: int | None = parameter("local steps K in a round; 1 for FedSGD", "count", 1)
 
     def validate(self) -> None:
         super().validate()

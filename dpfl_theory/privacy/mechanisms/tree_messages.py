@@ -51,16 +51,14 @@ class TreeMessages(Mechanism):
     noise_added_by = "server"
     fixed = {"noise": "average", "sampling": "full", "view": "third-party"}  # noqa: RUF012
 
-    restart: int | None = parameter("rounds of a tree, after which another one begins; by default one tree")
-    participations: int | None = parameter("the most rounds k in which a client takes part; by default as many as fit")
-    separation: int = parameter("the fewest rounds b from one participation of a client to its next", default=1)
+    restart: int | None = parameter("rounds of a tree, after which another one begins; by default one tree", "count")
+    participations: int | None = parameter(
+        "the most rounds k in which a client takes part; by default as many as fit", "count"
+    )
+    separation: int = parameter("the fewest rounds b from one participation of a client to its next", "count", 1)
     relation: str = parameter(
         "neighbouring relation of client data", default="zero-out", choices=("zero-out", "replace")
     )
-
-    def validate(self) -> None:
-        for name in ("restart", "participations", "separation"):
-            self.whole(name, 1)
 
     def _participations(self) -> int:
         most = -(-self.count("rounds") // self.separation)

@@ -3,7 +3,7 @@ best order.
 
 Both levels of Appendix B have the form log(1 + sum_j binom(alpha, j) q^j exp(t_j)). All orders up to `DENSE` are
 evaluated. While a lower bound for all larger orders allows a better one, orders are sampled octave by octave up to
-`LARGEST_ORDER`. Then the neighbourhood of the best is bisected down to adjacent integers. Every order gives a valid
+the largest one. Then the neighbourhood of the best is bisected down to adjacent integers. Every order gives a valid
 bound, so sampling can only lose tightness; compared with all orders up to 4096 it lost none.
 """
 
@@ -14,11 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
 
 from dpfl_theory.privacy.noble2022.lemmas import log_first_term, subsampled_cgf
 
-__all__ = ["DENSE", "LARGEST_ORDER", "Curve", "gaussian_curve", "gaussian_table", "user_curve"]
+__all__ = ["DENSE", "LARGEST_OF_ROUNDS", "LARGEST_ORDER", "Curve", "gaussian_curve", "user_curve"]
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,11 +25,10 @@ IntArray = NDArray[np.int64]
 DENSE = 512
 """All orders up to this one are tried."""
 LARGEST_ORDER = 1 << 17
-"""The largest order that is tried; an optimum there is reported as an optimum at the edge."""
+"""The largest order of one mechanism that is tried; an optimum there is reported as an optimum at the edge."""
+LARGEST_OF_ROUNDS = 1 << 13
+"""The same for a round, whose bound needs all smaller orders; its least epsilon is log(1/delta)/8191."""
 _PER_OCTAVE = 48
-_FEW = 5.0  # below this alpha q, the sum's mass is in its first and last `_WINDOW` terms
-_WINDOW = 64
-_STEP = 0.6  # of the trapezoidal rule; its relative error is below 2 exp(-2 pi^2/step^2) = 3e-24
 
 
 class Curve:
@@ -39,9 +37,11 @@ class Curve:
     `cgf` evaluates it; `floor(a)` is a lower bound of epsilon(alpha) for all alpha >= a, which ends the search.
     """
 
-    def __init__(self, cgf: Callable[[IntArray], FloatArray], floor: Callable[[int], float]) -> None:
-        self._cgf, self._floor = cgf, floor
-        self.orders: IntArray = np.arange(2, min(DENSE, LARGEST_ORDER) + 1)
+    def __init__(
+        self, cgf: Callable[[IntArray], FloatArray], floor: Callable[[int], float], largest: int = LARGEST_ORDER
+    ) -> None:
+        self._cgf, self._floor, self.largest = cgf, floor, largest
+        self.orders: IntArray = np.arange(2, DENSE + 1)
         self.values: FloatArray = cgf(self.orders)
 
     def best(self, weight: float, log_term: float) -> tuple[float, int]:
@@ -50,7 +50,7 @@ class Curve:
             objective = (weight * self.values + log_term) / (self.orders - 1)
             i = int(np.argmin(objective))
             last = int(self.orders[-1])
-            if last < LARGEST_ORDER and weight * self._floor(last) < objective[i]:
+            if last < self.largest and weight * self._floor(last) < objective[i]:
                 self._extend()
             elif not self._bisect(i):
                 return float(objective[i]), int(self.orders[i])
@@ -62,7 +62,7 @@ class Curve:
 
     def _extend(self) -> None:
         last = int(self.orders[-1])
-        end = min(2 * last, LARGEST_ORDER)
+        end = min(2 * last, self.largest)
         self._insert(np.unique(np.rint(np.geomspace(last, end, _PER_OCTAVE + 1)).astype(np.int64))[1:])
 
     def _bisect(self, i: int) -> bool:
@@ -99,7 +99,8 @@ def user_curve(user_rate: float, record_rate: float, local_steps: int, variance:
         nonlocal terms
         known, needed = terms.size + 1, int(orders.max())
         if needed > known:
-            inner = local_steps * gaussian_table(known + 1, needed, record_rate, variance)
+            orders_of_steps = np.arange(known + 1, needed + 1)
+            inner = local_steps * _sums(orders_of_steps, record_rate, _gaussian_terms(needed, variance))
             more = np.log(2.0) + inner
             if known == 1:  # the first entry belongs to j = 2, where epsilon(2) is the inner CGF itself
                 more[0] = min(log_first_term(float(inner[0])), more[0])
@@ -117,7 +118,7 @@ def user_curve(user_rate: float, record_rate: float, local_steps: int, variance:
             math.log(user_rate) * order / (order - 1) + inner,
         )
 
-    return Curve(cgf, floor)
+    return Curve(cgf, floor, LARGEST_OF_ROUNDS)
 
 
 def _gaussian_floor(order: int, q: float, variance: float) -> float:
@@ -140,58 +141,3 @@ def _gaussian_terms(largest: int, variance: float) -> FloatArray:
     terms: FloatArray = np.log(2.0) + j * (j - 1) / (2 * variance)
     terms[0] = min(log_first_term(1 / variance), terms[0])
     return terms
-
-
-def gaussian_table(first: int, last: int, rate: float, variance: float) -> FloatArray:
-    """The CGF of Lemma B.7 at all orders first..last.
-
-    Up to `DENSE` the sum is formed term by term, which is quadratic in the order. Beyond, with Z standard normal,
-
-        sum_{i=0}^{j} binom(j, i) q^i e^{i(i-1)/(2v)} = E (1 + q e^{Z/sqrt(v) - 1/(2v)})^j
-
-    is integrated by the trapezoidal rule, less the terms i <= 2. Where jq is small these dominate and would cancel;
-    then all that matters is in the first and the last terms, which are summed.
-    """
-    orders = np.arange(first, last + 1)
-    few = orders * rate <= _FEW
-    parts = [_sums(orders[orders <= DENSE], rate, _gaussian_terms(DENSE, variance))]
-    for group, higher in ((orders[(orders > DENSE) & few], _ends), (orders[(orders > DENSE) & ~few], _quadrature)):
-        for start in range(0, group.size, 512):
-            j = group[start : start + 512].astype(float)
-            second = np.log(j * (j - 1) / 2) + 2 * np.log(rate) + _gaussian_terms(2, variance)[0]
-            rest = np.log(2.0) + higher(j, rate, 1 / variance)
-            parts.append(np.logaddexp(0.0, np.logaddexp(second, rest)))
-    return np.concatenate(parts)
-
-
-def _ends(j: FloatArray, q: float, v: float) -> FloatArray:
-    """log of the sum from i = 3: its first and last terms. With jq <= 5 all others are below 1e-30 of these."""
-    low = np.broadcast_to(np.arange(3.0, 3 + _WINDOW), (j.size, _WINDOW))
-    i = np.concatenate([low, j[:, None] - np.arange(_WINDOW)], axis=1)
-    n = j[:, None]
-    choose = gammaln(n + 1) - gammaln(i + 1) - gammaln(n - i + 1)
-    total: FloatArray = logsumexp(choose + i * np.log(q) + i * (i - 1) * (v / 2), axis=1)
-    return total
-
-
-def _quadrature(j: FloatArray, q: float, v: float) -> FloatArray:
-    """log of the sum from i = 3, by the expectation; v is 1/variance here.
-
-    The integrand is a mixture of unit Gaussians centred at i sqrt(v), i = 0..j, which bounds both the error of the rule
-    and the mass outside the nodes.
-    """
-    root = np.sqrt(v)
-    z = np.arange(-9.0, j[-1] * root + 9.0 + _STEP, _STEP)
-    log_base = np.logaddexp(0.0, np.log(q) + root * z - v / 2)
-    ends = j[[0, j.size // 2, -1]][:, None] * log_base - z * z / 2
-    peak = ends.max(axis=1)
-    # At a node the exponent is linear in j, and the peak is convex. So a node 60 below it at both ends stays 40 below
-    # in between, if the peak at the middle is at most 10 below its chord.
-    if peak[0] + peak[2] - 2 * peak[1] <= 20:
-        kept = (ends[0] > peak[0] - 60) | (ends[2] > peak[2] - 60)
-        z, log_base = z[kept], log_base[kept]
-    weights = np.log(_STEP / np.sqrt(2 * np.pi)) - z * z / 2
-    whole: FloatArray = logsumexp(j[:, None] * log_base + weights, axis=1)
-    first = np.logaddexp(np.log1p(j * q), np.log(j * (j - 1) / 2) + 2 * np.log(q) + v)
-    total: FloatArray = whole + np.log1p(-np.exp(np.minimum(first - whole, -1e-16)))
-    return total

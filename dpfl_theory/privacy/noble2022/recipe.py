@@ -82,8 +82,9 @@ def epsilon_recipe(
     setting = PrivacySetting(users, records, user_rate, record_rate, local_steps, noise_multiplier)
     count("the number of rounds T", rounds)
     inside("delta", delta, 0, 1)
-    epsilon, order = _curve(setting).best(float(rounds), -math.log(delta))
-    return PrivacyBound(epsilon, order, join(edge(order), setting.rounding()))
+    curve = _curve(setting)
+    epsilon, order = curve.best(float(rounds), -math.log(delta))
+    return PrivacyBound(epsilon, order, join(edge(order, curve), setting.rounding()))
 
 
 def rounds_recipe(
@@ -137,8 +138,8 @@ def _curve(setting: PrivacySetting) -> curves.Curve:
     return curves.user_curve(setting.user_rate, setting.record_rate, setting.local_steps, setting.aggregate_variance)
 
 
-def edge(order: int) -> str | None:
-    if order < curves.LARGEST_ORDER:
+def edge(order: int, curve: curves.Curve) -> str | None:
+    if order < curve.largest:
         return None
     return f"the best order is the largest one tried, {order}: a larger order may give a smaller epsilon"
 

@@ -151,7 +151,7 @@ class _ThreeSteps:
         epsilon, order = self._at(logit, rounds)
         at_edge = f"the best share x is at the edge of its grid, {x[i]:.1e}" if i in (0, x.size - 1) else None
         share = float(self._shares(np.array([logit]), rounds)[0])
-        return PrivacyBound(epsilon, order, join(edge(order), at_edge, self.rounding), share)
+        return PrivacyBound(epsilon, order, join(edge(order, self.curve), at_edge, self.rounding), share)
 
     def _shares(self, logits: NDArray[np.float64], rounds: int) -> NDArray[np.float64]:
         """x, kept below Tl/delta so that delta' < 1, as Lemma B.4 needs."""

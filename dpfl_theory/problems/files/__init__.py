@@ -21,14 +21,14 @@ Reader = Callable[[Path, str | None, str | None], Records]
 @cache
 def _readers() -> dict[str, Reader]:
     """Each format's reader by the endings of its files' names."""
-    from dpfl_theory.problems.files import idx, libsvm, npz, tables
+    from dpfl_theory.problems.files import arrays, libsvm, tables
 
     return {
         **dict.fromkeys((".csv", ".tsv"), tables.read_csv),
         **dict.fromkeys((".parquet", ".pq"), tables.read_parquet),
         **dict.fromkeys((".libsvm", ".svm", ".svmlight"), libsvm.read),
-        **dict.fromkeys(("-ubyte", ".idx"), idx.read),
-        ".npz": npz.read,
+        **dict.fromkeys(("-ubyte", ".idx"), arrays.read_idx),
+        ".npz": arrays.read_npz,
     }
 
 

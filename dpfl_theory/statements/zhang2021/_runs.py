@@ -323,7 +323,7 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
         import numpy as np
 
         from dpfl_theory.algorithms.fedavg import DPFedAvg
-        from dpfl_theory.problems.heterogeneity.deviation import sigma_global
+        from dpfl_theory.problems.heterogeneity import sigma_global
 
         problem = problem_of(instance, {"huber-axes": _axes})
         constants, (P, Q, T) = problem.constants, (int(instance[name]) for name in "PQT")

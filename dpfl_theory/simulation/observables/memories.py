@@ -1,8 +1,10 @@
-"""Observables of SCAFFOLD only: the quantities of one round's local steps in noble2022's Appendix C, for all M users or
-one.
+"""Observables of what clients remember: SCAFFOLD's and ScaffNew's control variates, and EF21's memories.
 
-Users outside the cohort take their steps too, unseen, as the paper's drift has it. Noise has the address of its user,
-so a user's steps are the same in both roles. All are zero in warm rounds, in which no user takes a step.
+SCAFFOLD's are the quantities of one round's local steps in noble2022's Appendix C, for all M users or one. Users
+outside the cohort take their steps too, unseen, as the paper's drift has it. Noise has the address of its user, so a
+user's steps are the same in both roles. All are zero in warm rounds, in which no user takes a step. ScaffNew's are
+hou2023's Lyapunov function, its part of the control variates, and the messages; EF21's are the errors of the clients'
+memories and of the server's estimate.
 """
 
 from __future__ import annotations
@@ -12,7 +14,8 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
-from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative
+from dpfl_theory.simulation.local_updates import dense
+from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative, require_attribute
 
 __all__ = ["OBSERVABLES", "STEPS", "Steps"]
 
@@ -98,6 +101,52 @@ def _mean_square(name: str, unit: tuple[int, int], latex: str, meaning: str, of:
     return nonnegative(name, unit, latex, meaning, evaluate)
 
 
+def _shifts(h: Round) -> Any:
+    """hou2023: (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
+    context = h.context
+    if not hasattr(h.run, "communicated") or context.problem.constants.w_star is None:
+        raise InputError("observable 'scaffnew-lyapunov' needs ScaffNew's control variates and a minimiser w*")
+    _, h_i = h.state.inner
+    h_i = h_i - context.engine.asarray(context.problem.gradients_at_star)[:, None, :]
+    weight = h.again().row(h.run.step / h.run.probability)
+    return weight**2 * (h_i * h_i).sum(axis=(0, 2))
+
+
+def _lyapunov(h: Round) -> Any:
+    """hou2023: ||x_t - x*||^2 + (eta^2/p^2) ||h_t - h*||^2 over the stacked clients."""
+    shifts = _shifts(h)
+    x = h.state.inner[0] - h.context.engine.asarray(h.context.problem.constants.w_star)
+    return (x * x).sum(axis=(0, 2)) + shifts
+
+
+def _message_squared(h: Round) -> Any:
+    messages = dense(require_attribute(h, "messages", "message-squared"))
+    squares = (messages * messages).sum(axis=2)
+    if h.cohort is None or len(squares) < h.context.problem.n:
+        return squares.mean(axis=0)
+    counts = h.cohort.T
+    return (counts * squares).sum(axis=0) / h.context.engine.xp.maximum(counts.sum(axis=0), 1.0)
+
+
+def _memories(h: Round, observable: str) -> Any:
+    """The server's estimate v (S, d), and the clients' memories v_i (n, S, d)."""
+    if not hasattr(h.run, "remember"):
+        raise InputError(f"observable {observable!r} needs memories v_i, which this algorithm does not have")
+    return h.state.inner
+
+
+def _largest_residual(h: Round) -> Any:
+    xp, (_, v_i) = h.context.engine.xp, _memories(h, "largest-residual")
+    missing = h.context.gradients(xp.repeat(h.w[None], h.context.problem.n, axis=0)) - v_i
+    return xp.sqrt((missing * missing).sum(axis=2).max(axis=0))
+
+
+def _estimate_noise(h: Round) -> Any:
+    v, v_i = _memories(h, "estimate-noise")
+    apart = v - v_i.mean(axis=0)
+    return h.context.engine.xp.sqrt((apart * apart).sum(axis=1))
+
+
 OBSERVABLES = (
     _mean_square("scaffold-move", (0, 2), r"\|x^t - x^{t-1}\|^2", "squared move of the server's model", Steps.move),
     _mean_square(
@@ -141,5 +190,44 @@ OBSERVABLES = (
         r"\|\sum_k \nabla F_1(y_1^{k-1})\|^2",
         "squared sum of the first user's gradients at the points of its local steps",
         Steps.true_total,
+    ),
+    nonnegative(
+        "message-squared",
+        (0, 2),
+        r"\frac{1}{n}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2",
+        "mean squared length of the messages that ScaffNew's clients would send in this iteration, before noise",
+        _message_squared,
+    ),
+    nonnegative(
+        "scaffnew-shifts",
+        (0, 2),
+        r"\frac{\eta^2}{p^2}\|\mathbf{h}_t - \mathbf{h}^*\|^2",
+        "the control variates' part of hou2023's Lyapunov function",
+        _shifts,
+        of_state=True,
+    ),
+    nonnegative(
+        "scaffnew-lyapunov",
+        (0, 2),
+        r"\psi_t",
+        "hou2023's Lyapunov function over the stacked clients",
+        _lyapunov,
+        of_state=True,
+    ),
+    nonnegative(
+        "largest-residual",
+        (1, -1),
+        r"\max_i \|\nabla f_i(x^k) - v_i^k\|",
+        "largest distance of a client's memory from its gradient",
+        _largest_residual,
+        of_state=True,
+    ),
+    nonnegative(
+        "estimate-noise",
+        (1, -1),
+        r"\|\hat{v}^k - \frac{1}{n}\sum_i v_i^k\|",
+        "distance of the server's estimate from the mean of the clients' memories",
+        _estimate_noise,
+        of_state=True,
     ),
 )
