@@ -23,7 +23,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Instance, edges_of
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _step_size as steps
+from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022._instances import points_of, run_of
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 
@@ -44,15 +44,10 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     at = {**budget, "s": float(instance["share"]), "l": int(instance["size"]) / problem.n, "M": float(problem.n)}
     at |= {"T": int(instance["T"]), "K": int(instance["K"])}
     sigma = float(evaluate(prescription_of(statement)["sigma_g"], at, statement.id))
-    longer = float(instance.get("longer", 1.0))
-    found = runs.experiment({**instance, "sigma": sigma}, lambda v: longer * lemmaC_8.best_step(v))
-    more = {**budget, "sigma_g": sigma, "C": problem.constants.G_record, "d": float(problem.d), "B": 1.0}
-    more |= {"c": float(instance.get("c", CONSTANTS[method])), "G": runs.dissimilarity(problem)}
-    if method == "fedavg":  # the step size of Theorem C.2 (2) repaired
-        known: Any = found.algorithm
-        eta = steps.step("convex", {**found.values, **more}, longer)
-        found = runs.as_fedavg(found, eta / (known.run.local_steps * known.run.global_step))
-    return runs.chosen_values(found, statement, **more)
+    known = {**budget, "sigma_g": sigma, "C": problem.constants.G_record, "d": float(problem.d)}
+    known["c"] = float(instance.get("c", CONSTANTS[method]))
+    steps_of = lemmaC_8.REPAIRED if method == "scaffold" else theoremC_2.CONVEX_REPAIRED
+    return runs.run(statement, {**instance, "sigma": sigma}, method, steps_of=steps_of, **known)
 
 
 def private_runs(method: str) -> Iterator[Check]:
@@ -64,7 +59,7 @@ def private_runs(method: str) -> Iterator[Check]:
         return {**run_of(users, size, 1, T, 0.0), **common, **more, "epsilon": epsilon}
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return runs.claimed(experiment(instance, statement), instance)
+        return experiment(instance, statement)
 
     apart = {"spread": 0.3}
     records = points_of(20, **apart, records=10, record_spread=0.05)

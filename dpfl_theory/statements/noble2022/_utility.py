@@ -8,7 +8,6 @@ the averaged output are read as nonnegative with sum 1.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -95,11 +94,6 @@ def shared(s: Mapping[str, Any]) -> Any:
 def logarithm(s: Mapping[str, Any], W: Any) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), from sympy symbols."""
     return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
-
-
-def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """The same from numbers; 1 for W = 0, where the term that it multiplies is 0."""
-    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
 def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

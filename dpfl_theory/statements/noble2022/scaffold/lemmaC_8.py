@@ -10,7 +10,6 @@ from itertools import pairwise, product
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery, checks
-from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _moments as one_user
@@ -19,7 +18,7 @@ from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
-from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
@@ -160,11 +159,6 @@ def _balance(s: Symbols) -> Any:
     return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * noble.shared(s))
 
 
-def best_step(values: Mapping[str, float]) -> float:
-    """`_balance` of numbers; inf without noise."""
-    return unless_quiet(_balance(symbols_of(REPAIRED)), values)
-
-
 @algebra("the step size, convex")
 def _two_cases(s: Formula) -> Proof:
     """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
@@ -259,7 +253,7 @@ REPAIRED: Statement = Statement(
         _weights,
         _logarithm,
         one_user.of_all_rounds("D_0 > 0"),
-        runs.runs(best_step)("long", near="below", without=runs.one_user_has("D_0 > 0")),
+        runs.runs()("long", near="below", without=runs.one_user_has("D_0 > 0")),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )

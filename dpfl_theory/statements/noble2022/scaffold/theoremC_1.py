@@ -15,7 +15,7 @@ from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._step_size import limit, rate, step_limit_symbolic
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
@@ -111,7 +111,7 @@ STRONGLY_CONVEX: Statement = replace(
     checks=battery(
         refuting.two_slopes,
         refuting.bounded_gradients,
-        runs.averaged(edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
+        runs.runs(average="before", edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
     ),
 )
 
@@ -178,13 +178,6 @@ def _log_terms(s: Formula) -> Proof:
     ]
 
 
-def strong_step(values: Mapping[str, float]) -> float:
-    """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
-    v = values
-    W = noble.averaged(v) * (1 + v["l"] * v["M"] / v["eta_g"] ** 2)
-    return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
-
-
 _SHORT_STEPS = {"nu": ["1", "5"], "T": [400], "V": ["1/1000000", "10", "1000"]}
 """At the largest V hardly anything moves: the excess is near nu D_0^2/2, and the start term 48 nu D_0^2/T below it. At
 the smallest V the noise term is below the excess, and the start term counts."""
@@ -209,7 +202,7 @@ CONVEX_REPAIRED: Statement = Statement(
     checks=battery(
         _at_sqrt("Lemma C.8", lemmaC_8.REPAIRED),
         Check("exact", _SHORT, one_user.averaged_steps, _SHORT_STEPS),
-        runs.averaged(lemmaC_8.best_step)("half", near="one"),
+        runs.runs(average="before")("half", near="one"),
     ),
     uses=("noble2022.lemmaC.8.repaired",),
 )
@@ -231,7 +224,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
     checks=battery(
         _log_terms,
         Check("exact", "one user, one local step", one_user.one_step, _ONE_STEP),
-        runs.averaged(strong_step)("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
+        runs.runs(average="before")("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
     ),
     smoke=("half of the users, with a ridge",),
 )
@@ -254,7 +247,7 @@ NON_CONVEX_REPAIRED: Statement = replace(
     checks=battery(
         _at_sqrt("Lemma C.9", lemmaC_9.REPAIRED),
         Check("exact", _SHORT, one_user.all_rounds, {"T": [400], "V": ["10", "1000"]}),
-        runs.runs(lemmaC_9.best_step)("half", beyond="half-outside", near="one"),
+        runs.runs()("half", beyond="half-outside", near="one"),
     ),
     uses=("noble2022.lemmaC.9.repaired",),
 )
