@@ -343,14 +343,15 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
 @pytest.mark.parametrize("theorem", [lemmaC_8.EXPLICIT, lemmaC_8.EXPLICIT_SHARPENED], ids=lambda s: s.id)
 def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds whose local steps are shorter by this factor than prescribed."""
-    instance, honest = {"T": 240, "V": ["0", "1/1000"]}, WorldOperations.descend
+    instance = {"eta~ nu": "1/24", "T": [60, 120, 180, 240], "V": ["0", "1/1000"]}
+    honest = WorldOperations.descend
     for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
 
         def slow(o: Any, y: Any, i: int, step: Any, steps: int, direction: Any, pace: Fraction = pace) -> Any:
             return honest(o, y, i, pace * step, steps, direction)
 
         monkeypatch.setattr(WorldOperations, "descend", slow)
-        found = lemmaC_8.long_means(theorem, instance)
+        found = _moments.all_rounds(theorem, instance)
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 
 

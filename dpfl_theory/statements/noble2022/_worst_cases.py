@@ -11,7 +11,7 @@ Algorithm 1 may not need.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,10 +19,10 @@ from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.core import checks as checks_of
-from dpfl_theory.semantics.base import Vector, World, average, expected
+from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.statements.noble2022._moments import mean_square
+from dpfl_theory.statements.noble2022._moments import Lagged
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
 
@@ -68,30 +68,23 @@ def scaffold_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCa
     star = any(symbol.name == "gap" for symbol in statement.symbols)
     if star:
         world.minimiser_at_origin()
-    before, lagged = earlier_rounds(world, x, K, V, noise)
+    before = earlier_rounds(world, x, K, V, noise)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
-        after = run_round(algorithm, world, *before.following, size=size, errors=noise, unseen=True)
-        return {
-            "move": world.square(after.x - x),
-            "drift": mean_square(world, [path[1:] for path in after.paths], x),
-            "lag_after": lag(world, after, lagged),
-            "distance_after": world.square(after.x),
-        }
+        now = run_round(algorithm, world, *before.run.following, size=size, errors=noise, unseen=True)
+        return before.observed(world, now, world.zero)
 
     values = {
-        "nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
-        "slope": world.square(world.mean_gradient(x)), "distance": world.square(x),
-        "lag": mean_square(world, lagged, x), **sizes(M, size, K, V), **expected(world, observed),
-    }  # fmt: skip
+        **{"nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"]))},
+        **{"slope": world.square(world.mean_gradient(x)), **before.known(world, world.zero)},
+        **sizes(M, size, K, V),
+        **expected(world, observed),
+    }
     return WorstCase(world.problem, {**values, "gap": world.suboptimality(x)} if star else values)
 
 
-Paths = tuple[tuple[Vector, ...], ...]
-
-
-def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[RoundResult, Paths]:
+def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> Lagged:
     """The state that earlier rounds may have left at x, and the points where each user's control variate was set; with
     ``noise`` it has an error of its own."""
     from PEPit import Point
@@ -104,13 +97,7 @@ def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool 
         for e in old:
             world.problem.add_constraint(K * world.square(e) <= V)
         own = tuple(variate + e for variate, e in zip(own, old))
-    return RoundResult(x, (average(own), own)), lagged
-
-
-def lag(world: World, after: RoundResult, lagged: Sequence[Sequence[Vector]]) -> Any:
-    """F_t: how far the points of the users' last local steps are from x^t, K of each."""
-    heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
-    return mean_square(world, heard, after.x)
+    return Lagged(RoundResult(x, (average(own), own)), lagged)
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery, checks
@@ -17,9 +17,7 @@ from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
-from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
 from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
-from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.relations import Formula, Proof, algebra
@@ -52,40 +50,20 @@ def _telescoped(source: Statement) -> Check:
     return step
 
 
-def means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """(1/T) sum_{t<T} E(F(x^t) - F*) for every T, on quadratics; the mean over T + 1 rounds counts x^0 twice."""
-    for start, V in product(instance["start"], instance["V"]):
-        users = users_of({**instance, "start": start, "V": V})
-        moments = rounds(users, int(instance["T"]))
-        known = {**exact.symbols(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
-        for T in range(1, len(moments) + 1):
-            gaps = sum((m.gap for m in moments[:T]), Fraction(0))
-            values = {**known, "T": T, "F0": moments[0].gap, "excess": (gaps + moments[0].gap) / (T + 1)}
-            yield Values(values, {"T": T, "x^0": start, "V": V})
-
-
-def long_means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """The same for one user and one local step over hundreds of rounds, where standing still would exceed the bound:
-    F(x) = nu x^2/2, nu = eta_g = 1."""
-    eta, most = Fraction(instance.get("eta~ nu", "1/24")), int(instance["T"])
-    known = {"eta": eta, "eta_g": 1, "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
-    for V in (Fraction(str(v)) for v in instance["V"]):
-        gaps = [square / 2 for square in squares(single_user(Fraction(1), eta, Fraction(1), V), most - 1)]
-        for T in range(60, most + 1, 60):
-            excess = (sum(gaps[:T], Fraction(0)) + Fraction(1, 2)) / (T + 1)
-            yield Values({**known, **exact.noise(V), "T": T, "excess": excess}, {"T": T, "V": V})
-
-
 def _means() -> Iterator[Check]:
     convex = QUADRATICS["convex"]
     one, found = convex["one user"], {}
     for name in ("one user", "two far apart, one at a time", "eight users, one at a time"):
         step = lemma.largest_step(Fraction(int(convex[name]["size"]), len(convex[name]["curvatures"])))
-        found[name] = {**convex[name], "eta~ nu": str(step)}
-    yield from checks("exact", means, found)
-    yield Check("exact", "one user, hundreds of rounds", long_means, {"T": 240, "V": ["0", "1/1000", "1"]})
+        found[name] = {**convex[name], "eta~ nu": str(step), "T": list(range(1, convex[name]["T"] + 1))}
+    yield from checks("exact", one_user.all_rounds, found)
+    yield Check("exact", "one user, hundreds of rounds", one_user.all_rounds, _LONG)
     outside = {"eta~ <= l^(2/3)/(24 nu)": {"eta~ nu": "101/2400"}, "eta_g >= 1": {"eta~ nu": "1/24", "eta_g": "99/100"}}
-    yield from edges_of("exact", means, one, outside)
+    yield from edges_of("exact", one_user.all_rounds, {**one, "T": [1]}, outside)
+
+
+_LONG = {"eta~ nu": "1/24", "T": [60, 120, 180, 240], "V": ["0", "1/1000", "1"]}
+"""Standing still would exceed the bound."""
 
 
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)

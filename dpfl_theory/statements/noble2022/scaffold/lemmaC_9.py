@@ -30,7 +30,7 @@ from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
 from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
@@ -167,16 +167,16 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     share, (eta_g,) = size / M, worst.floats(instance, eta_g=1)
     step = limit({"l": share, "nu": 1})
     weight, (world, x, V) = 12 * step**2 / share, worst.opened("non-convex", M)
-    before, lagged = worst.earlier_rounds(world, x, K, V)
+    before = worst.earlier_rounds(world, x, K, V)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
-        after = run_round(algorithm, world, *before.following, size=size, errors=True)
-        return {"value": world.excess(after.x), "lag": worst.lag(world, after, lagged)}
+        now = run_round(algorithm, world, *before.run.following, size=size, errors=True)
+        return {"value": world.excess(now.x), **before.observed(world, now, world.zero)}
 
     start, found = world.excess(x), expected(world, observed)
-    left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
-    right = start + weight * mean_square(world, lagged, x)
+    left = found["value"] + weight * found["lag_after"] + gain * step * world.square(world.mean_gradient(x))
+    right = start + weight * before.known(world, world.zero)["lag"]
     right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(world.problem, left, right, "descent over one round, the gain on the left")
 
