@@ -28,7 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _rates as rates
@@ -178,9 +178,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUN
 _PRIVACY = ("noble2022.theorem4.1.third-party", "noble2022.theorem4.1.server")
 
 SCAFFOLD: Statement = Statement(
-    id="noble2022.theorem4.2.scaffold",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", provenance="restored"),
+    **noble.named("theorem4.2.scaffold", provenance="restored"),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.WARM),
@@ -193,9 +191,7 @@ SCAFFOLD: Statement = Statement(
 )
 
 FEDAVG: Statement = Statement(
-    id="noble2022.theorem4.2.fedavg",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2"),
+    **noble.named("theorem4.2.fedavg"),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(*_BASE, noble.DISSIMILAR),

@@ -34,7 +34,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _moments as moments
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
@@ -63,9 +63,7 @@ def _drift(s: Symbols) -> Any:
 
 
 CONVEX: Statement = Statement(
-    id="noble2022.theoremC.2.convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
+    **noble.named("theoremC.2.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -87,8 +85,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.2.strongly-convex",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    **noble.named("theoremC.2.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH_FEDAVG),
     sides=lambda s: Sides(
@@ -110,8 +107,7 @@ STRONGLY_CONVEX: Statement = replace(
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.2.non-convex",
-    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
+    **noble.named("theoremC.2.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -292,9 +288,7 @@ def _battery(kind: str) -> tuple[Check, ...]:
 
 
 CONVEX_REPAIRED: Statement = Statement(
-    id="noble2022.theoremC.2.convex.repaired",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
+    **noble.named("theoremC.2.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -306,8 +300,7 @@ CONVEX_REPAIRED: Statement = Statement(
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.2.strongly-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    **noble.named("theoremC.2.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
@@ -318,8 +311,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.2.non-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
+    **noble.named("theoremC.2.non-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),

@@ -13,7 +13,6 @@ from dpfl_theory.core import (
     PrivacyClaim,
     PrivacyPoint,
     Sides,
-    Source,
     Statement,
     Symbols,
     battery,
@@ -23,7 +22,8 @@ from dpfl_theory.core import (
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, edges, stated, symbols
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, RATE, edges, stated, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 
@@ -198,9 +198,7 @@ _WHOLE = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 
 _BROKEN = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5]}
 
 LEMMA_B7: Statement = Statement(
-    id="noble2022.lemmaB.7",
-    kind="lemma",
-    source=Source(PAPER, "Lemma B.7, Appendix B.2"),
+    **noble.named("lemmaB.7"),
     symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
     hypotheses=(_WHOLE_ORDER, RATE, NOISE),
     sides=_lemma_sides,
@@ -214,9 +212,7 @@ LEMMA_B7: Statement = Statement(
 )
 
 EQ8: Statement = Statement(
-    id="noble2022.eq8",
-    kind="step",
-    source=Source(PAPER, "Appendix B.4", "(8)"),
+    **noble.named("eq8"),
     symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
     sides=lambda s: Sides(

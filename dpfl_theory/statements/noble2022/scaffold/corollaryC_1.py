@@ -37,7 +37,6 @@ from dpfl_theory.core import (
     Hypothesis,
     Performance,
     Sides,
-    Source,
     Statement,
     Values,
     WorstCase,
@@ -366,9 +365,7 @@ _FAR = replace(
 )
 
 COROLLARY: Statement = Statement(
-    id="noble2022.corollaryC.1",
-    kind="corollary",
-    source=Source(noble.PAPER, "Corollary C.1, Appendix C.1"),
+    **noble.named("corollaryC.1"),
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),

@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
@@ -151,9 +151,7 @@ _ONE_RECORD = {"R": [1, 2, 3, 5], "d": [1, 2], "sigma_g": ["0"], "drawn": 1, "se
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 
 C1: Statement = Statement(
-    id="noble2022.lemmaC.1",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.1, Appendix C.1"),
+    **noble.named("lemmaC.1"),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(
         noble.expected(
@@ -268,9 +266,7 @@ def _gradients(kind: str) -> tuple[Check, ...]:
 
 
 C2: Statement = Statement(
-    id="noble2022.lemmaC.2",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.2, Appendix C.1"),
+    **noble.named("lemmaC.2"),
     symbols=noble.symbols("nu"),
     expectations=(
         noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2"),
@@ -417,9 +413,7 @@ _DEPENDENT = {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}
 
 
 C3: Statement = Statement(
-    id="noble2022.lemmaC.3",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.3, Appendix C.1"),
+    **noble.named("lemmaC.3"),
     symbols=(
         Symbol("n", "number of random vectors", (0, 0), "integer", "n"),
         Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),

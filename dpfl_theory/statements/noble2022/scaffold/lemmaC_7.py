@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Statement, Symbols, battery, checks
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
@@ -155,9 +155,7 @@ _STEP = (
 )
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.7",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.7, Appendix C.3"),
+    **noble.named("lemmaC.7"),
     **noble.of_round(
         (*noble.symbols(*_NAMES), _MU, *noble.symbols(*noble.VARIANCE, *noble.COHORT)), "distance_after", "lag_after"
     ),

@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, Values, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _moments as one_user
@@ -70,9 +70,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, n
 _LONGEST = Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$")
 
 EXPLICIT: Statement = Statement(
-    id="noble2022.theoremC.1.explicit",
-    kind="theorem",
-    source=Source(noble.PAPER, "derived from Lemma C.7, Appendix C.3", provenance="derived"),
+    **noble.named("theoremC.1.explicit", "derived from Lemma C.7, Appendix C.3", provenance="derived"),
     symbols=noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, _LONGEST, noble.ROUNDS),
@@ -189,9 +187,7 @@ _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _SHORT = "a step that is too short, convex"
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.8",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
+    **noble.named("lemmaC.8"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
@@ -212,9 +208,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    id="noble2022.lemmaC.8.repaired",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
+    **noble.named("lemmaC.8.repaired"),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),

@@ -16,7 +16,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
@@ -228,9 +228,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 }
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.9",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.9, Appendix C.4"),
+    **noble.named("lemmaC.9"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
@@ -254,9 +252,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    id="noble2022.lemmaC.9.repaired",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.9, Appendix C.4"),
+    **noble.named("lemmaC.9.repaired"),
     symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, lemmaC_7.STEP, noble.AWAY),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import count, product
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _moments as one_user
@@ -73,9 +73,7 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
 
 
 CONVEX: Statement = Statement(
-    id="noble2022.theoremC.1.convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
+    **noble.named("theoremC.1.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -99,8 +97,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.1.strongly-convex",
-    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    **noble.named("theoremC.1.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -117,8 +114,7 @@ STRONGLY_CONVEX: Statement = replace(
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.1.non-convex",
-    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
+    **noble.named("theoremC.1.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -185,9 +181,7 @@ _ONE_STEP = {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10",
 _SHORT = "one user whose noise asks for short steps"
 
 CONVEX_REPAIRED: Statement = Statement(
-    id="noble2022.theoremC.1.convex.repaired",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
+    **noble.named("theoremC.1.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -209,8 +203,7 @@ CONVEX_REPAIRED: Statement = Statement(
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.1.strongly-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    **noble.named("theoremC.1.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -231,8 +224,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.1.non-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
+    **noble.named("theoremC.1.non-convex.repaired"),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
