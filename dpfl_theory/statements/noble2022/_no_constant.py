@@ -9,6 +9,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Symbols, Values, WorstCase
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
@@ -141,10 +142,8 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from PEPit import Expression
-
     exact, (world, _origin, V) = Fraction(str(instance["eta~ nu"])), opened(instance["class"], 1)
-    least = Expression()  # of the problem that was just opened
+    least = PEPit.Expression()  # of the problem that was just opened
     world.functions[0].add_point((world.zero.known, world.zero.known, least))
     algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)
 

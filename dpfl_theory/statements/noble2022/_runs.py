@@ -11,9 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.algorithms.scaffold import Scaffold, all_users, lagging
 from dpfl_theory.core import Experiment, Statement, Symbol
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
@@ -66,8 +69,6 @@ def points(
     >>> points(2, spread=0.5).constants.G_record
     1.5
     """
-    import numpy as np
-
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.linear_model import from_dataset
 
@@ -90,8 +91,6 @@ FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axe
 def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
     """A bound on varsigma: of `points` the records' spread, since Huber gradients move no further apart than their
     records; elsewhere the root of a second moment."""
-    import numpy as np
-
     if described["family"] == "points":
         return float(described["parameters"].get("record_spread", 0.0))
     single = int(np.diff(problem.data.offsets).max()) == 1  # type: ignore[attr-defined]
@@ -104,8 +103,6 @@ def dissimilarity(problem: Problem) -> float:
     On the line these are piecewise linear. So their variance is convex between the points at which a loss turns linear,
     and largest at one of them. Elsewhere the largest length of a gradient serves.
     """
-    import numpy as np
-
     data: Any = problem.data  # type: ignore[attr-defined]
     if problem.d > 1 or data.loss != "huber":
         return problem.constants.G_max
@@ -118,8 +115,6 @@ def dissimilarity(problem: Problem) -> float:
 
 def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[str, float]]:
     """The model before the run, and the values of the symbols that need no step size."""
-    import numpy as np
-
     start = experiments.start_of(problem, instance, 7)
     slope = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
     size, distance, gap = int(instance["size"]), instance["distance"], problem.value(start) - problem.constants.f_star
@@ -131,8 +126,6 @@ def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[s
 
 def _by_records(problem: Problem, threshold: float, share: float, sigma: float) -> dict[str, float]:
     """R, s and Sigma."""
-    import numpy as np
-
     records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
     drawn = share * records
     return {"R": float(records), "s": share, "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * sigma / drawn}
@@ -143,7 +136,6 @@ def _simulated(
 ) -> Any:
     """The algorithm at the step sizes of these values, DP-SCAFFOLD with a warm round by all users; parts: that are
     replaced."""
-    from dpfl_theory.algorithms.scaffold import Scaffold, all_users
     from dpfl_theory.simulation import Cohort, FullGradient, Simulation
 
     K, size = int(instance["K"]), int(instance["size"])
@@ -177,7 +169,6 @@ def run(
     of the former, since its first round stays at x^0); steps_of: another statement that prescribes them; known: values
     of more symbols. ``constants`` of the instance has factors of symbols, whose values are then not those of the run.
     """
-    from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
     from dpfl_theory.simulation.average import WeightedAverage
     from dpfl_theory.simulation.observables import Reach
 
@@ -230,10 +221,6 @@ def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}
 
 def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = lambda _: {}) -> Experiment:
     """A run of one round, with the values of all symbols."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.record_level import DPScaffold
-    from dpfl_theory.algorithms.scaffold import Scaffold, lagging
     from dpfl_theory.simulation import NoisyGradient
     from dpfl_theory.simulation.observables import Reach
 

@@ -18,6 +18,7 @@ from dpfl_theory.core.check_inputs import Escape
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, total
 from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges
 
@@ -72,8 +73,6 @@ def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated:
     """The repaired bound towards a third party: the least value of the statement's right side over whole orders. There
     l' = floor(lM)/M replaces l, and epsilon'' is at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
     DP-FedAvg: ``aggregated``)."""
-    import numpy as np
-
     from dpfl_theory.privacy.noble2022 import lemma_b7
 
     run = mechanism("dp-fedavg-record", point)

@@ -32,18 +32,9 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core import (
-    Check,
-    Hypothesis,
-    Performance,
-    Sides,
-    Statement,
-    Values,
-    WorstCase,
-    battery,
-    checks,
-)
+from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Statement, Values, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, local_path, run_round
@@ -129,11 +120,9 @@ def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
 
 def _of_one_user(instance: Mapping[str, Any], part: str, label: str) -> WorstCase:
-    from PEPit import Point
-
     K, (eta,) = int(instance["K"]), worst.floats(instance, **{"eta_l nu": 1})
     world, start, V = worst.opened(instance.get("class", "non-convex"), 1)
-    world, any_ = world if part == "second" else AnyGradients(world.problem, V), Vector(Point())
+    world, any_ = world if part == "second" else AnyGradients(world.problem, V), Vector(PEPit.Point())
     state = (any_, (world.zero,)) if part == "first" else (world.zero, (any_,))
     (spread,) = spreads(world, RoundResult(start, state), eta, K, 1, part).values()
     values = {**worst.sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}
@@ -149,10 +138,8 @@ class AnyGradients(FunctionClass):
         self._drawn: dict[tuple[Any, ...], Vector] = {}
 
     def gradient(self, client: int, x: Vector) -> Vector:
-        from PEPit import Point
-
         self.resolved(x)
-        return self._drawn.setdefault(self.resolved_multiples(x), Vector(Point()))
+        return self._drawn.setdefault(self.resolved_multiples(x), Vector(PEPit.Point()))
 
     def size_of(self, name: Hashable) -> Any:
         return super().size_of((name, *self._fallen.items()))
