@@ -71,6 +71,20 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
 
 
+def two_cases(s: Formula, start: Any, noise: Any, best: Any) -> Outcome:
+    """T rounds leave f(eta~) = start + noise, of which the first falls like 1/eta~ and the second grows like eta~.
+
+    At eta~ = min(a, b), b the best step and a the longest one: f(b) is the noise term. If a < b, the second part is at
+    most that at b, which is half of f(b), and the first one at a is the start term.
+    """
+    terms, a = s.terms, step_limit_symbolic(s)
+    return proved(
+        (sp.simplify((start + noise).subs(s.eta, best) ** 2), sp.simplify(terms["noise"] ** 2), "f at b, squared"),
+        (start.subs(s.eta, a), terms["start"], "f's first part at the longest step"),
+        (sp.simplify(noise.subs(s.eta, best) ** 2), sp.simplify(terms["noise"] ** 2 / 4), "f's second part at b"),
+    )
+
+
 @dataclass(frozen=True)
 class RoundConstants:
     """||x^t - x*||^2 + gain eta~ (F(x) - F*) <= (1 - mu eta~/2) ||x - x*||^2 + eta~^2 (noise W + users U) + drift nu

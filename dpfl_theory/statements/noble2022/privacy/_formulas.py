@@ -23,7 +23,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
@@ -180,16 +180,6 @@ def both_sides(guarantee: Guarantee, view: str) -> Iterator[Check]:
     return edges(at_order(guarantee, view), {}, outside, {"epsilon < 1": at(epsilon=0.99), "s <= 1/u": at(u=63.5)})
 
 
-def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if "u" not in values:
-        return None
-    free = Symbols({name: sp.Symbol(name, positive=True) for name in _OF_ORDER}, "the order")  # of no statement
-    least = _least(order(free), values)
-    if values["sigma_g"] >= least * (1 - 1e-12):
-        return None
-    return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
-
-
 HYPOTHESES = (
     *(SAMPLING, NOISE, DELTA),
     Hypothesis(
@@ -203,9 +193,11 @@ HYPOTHESES = (
         r"\sqrt{K/\log(2Tl/\delta)}$",
         partial=("u",),
     ),
-    Hypothesis.custom(
+    Hypothesis(
+        lambda s: s.sigma_g >= order(s),
         r"order form only: $\sigma_g \ge u s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M})$",
-        _printed_noise,
+        partial=("u",),
+        rounding=1e-12,
     ),
 )
 """The hypotheses of the printed theorem; those of the order form apply where u is given."""

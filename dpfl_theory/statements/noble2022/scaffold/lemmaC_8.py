@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, Values, battery, checks
@@ -17,7 +16,7 @@ from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
-from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, two_cases
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.relations import Formula, Proof, algebra
@@ -95,29 +94,17 @@ def strongly_convex(s: Symbols) -> Any:
 
 
 def _too_short_a_step(s: Formula, strongly: bool) -> Proof:
-    """eta_l = 1/(1000 nu T) lies in the printed range, and nothing moves.
-
-    M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that gradients
-    are at most nu D_0 and E x^t >= D_0 - t eta_l nu D_0; strongly convex: F(x) = nu x^2/2, E x^t = (1 - eta_l nu)^t D_0
-    (Bernoulli). By Jensen's inequality E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With Sigma = nu
-    D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
-    whatever c >= 1 is.
+    """M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that
+    gradients are at most nu D_0 and E x^t >= D_0 - t eta_l nu D_0; strongly convex: F(x) = nu x^2/2, E x^t = (1 - eta_l
+    nu)^t D_0 (Bernoulli). By Jensen's inequality E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With
+    Sigma = nu D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is
+    smaller, whatever c >= 1 is (`too_short_a_step`).
     """
     right = strongly_convex(Symbols({**s, "mu": s.nu}, s.statement.id)) if strongly else s.rhs
-    c, nu, D0 = s.c, s.nu, s.D0
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0, s.Sigma: nu * D0 / (100 * c)}
-    T = 10**5 * (1 + sp.log(c)) if strongly else 100 * c
-    ratio = right.subs(unit).subs(s.T, T).subs({nu: 1, D0: 1})  # both sides have the unit of nu D_0^2
+    T = 10**5 * (1 + sp.log(s.c)) if strongly else 100 * s.c
+    one = refuting.single(s, "K", "M", "l", "s", "R", "eta_g", "nu", "D0") | {s.Sigma: 1 / (100 * s.c), s.T: T}
     left = sp.Rational(999, 1000) ** 2 / 2
-    at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
-    falls = all(a >= b for a, b in pairwise(at))
-    refuted = falls and at[0] < left
-    return Outcome(
-        False if refuted else None,
-        f"with eta_l = 1/(1000 nu T) the left side is at least {float(left):.4g} nu D_0^2, the right side {ratio} of "
-        f"it: {float(at[0]):.3g} for c = 1 and less for larger c",
-        {"right": str(ratio)},
-    )
+    return refuting.too_short_a_step(s, right.subs(one), left, "nu D_0^2")  # which is the unit of both sides
 
 
 def short_steps(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -137,17 +124,9 @@ def _balance(s: Symbols) -> Any:
 
 @algebra("the step size, convex")
 def _two_cases(s: Formula) -> Proof:
-    """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
-
-    f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
-    """
-    terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
-    best, second = s.like(EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * noble.shared(s)
-    return proved(
-        (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
-        (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
-        (sp.simplify(second**2), sp.simplify(terms["noise"] ** 2 / 4), "f's second term there"),
-    )
+    """f is the bound of Theorem C.1.explicit."""
+    f = s.like(EXPLICIT).terms
+    return two_cases(s, f["start"], f["noise"] + f["drift noise"], _balance(s))
 
 
 _SECOND = (

@@ -12,7 +12,6 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
@@ -31,12 +30,11 @@ from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, two_cases
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import proved
 
 
 @algebra("no step size helps", expected="violated")
@@ -49,7 +47,7 @@ def _no_step_helps(s: Formula) -> Proof:
     the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the units of the
     first term are wrong, and a change of units decides.
     """
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
+    unit = refuting.single(s, "K", "M", "l", "s", "R", "eta_g")
     c, nu, F0, T = s.c, s.nu, s.F0, s.T
     positive = sp.Symbol("F0", positive=True)
     Sigma = sp.sqrt(2 * 16 * T * nu * F0)  # nu k^2 = 2 F_0
@@ -74,19 +72,11 @@ def _too_short_a_step(s: Formula) -> Proof:
     E min(x^t, k) >= k - T eta_l nu k - eta_l sqrt(T V) >= (1 - 1/1000 - 1/10^6) k for Sigma = sqrt(nu F_0)/(100 c), and
     F'(x) >= nu min(x, k).
     """
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
-    c, nu, F0 = s.c, s.nu, s.F0
-    positive = sp.Symbol("F0", positive=True)
-    right = (sp.sqrt(nu) * s.terms["noise"] + s.terms["start"]).subs(unit).subs(s.Sigma, sp.sqrt(nu * F0) / (100 * c))
-    ratio = sp.simplify(right.subs(s.T, 100 * c).subs(F0, positive) / (nu * positive))
-    at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
-    left = sp.Rational(998, 1000) * 2
-    refuted = at[0] < left and all(a >= b for a, b in pairwise(at))
-    return Outcome(
-        False if refuted else None,
-        f"with eta_l = 1/(1000 nu T) and T = 100 c the left side is at least {float(left):.4g} nu F_0, the right side "
-        f"{ratio} of nu F_0: {float(at[0]):.3g} for c = 1 and less for larger c",
-    )
+    unit = refuting.single(s, "K", "M", "l", "s", "R", "eta_g") | {s.Sigma: sp.sqrt(s.nu * s.F0) / (100 * s.c)}
+    right = (sp.sqrt(s.nu) * s.terms["noise"] + s.terms["start"]).subs(unit).subs(s.T, 100 * s.c)
+    F0 = sp.Symbol("F0", positive=True)
+    ratio = sp.simplify(right.subs(s.F0, F0) / (s.nu * F0))
+    return refuting.too_short_a_step(s, ratio, sp.Rational(998, 1000) * 2, "nu F_0")
 
 
 def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -193,19 +183,11 @@ def _balance(s: Symbols) -> Any:
 
 @algebra("the step size")
 def _two_cases(s: Formula) -> Proof:
-    """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
-    F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    terms, W = s.terms, sp.Symbol("W", positive=True)
-    b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
-    best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
-    a = step_limit_symbolic(s)
-    found = proved(
-        (sp.Rational(12, 5) * s.F0 / (b * s.T) + s.nu * b * W, best, "f at its best step"),
-        (sp.Rational(12, 5) * s.F0 / (a * s.T), terms["start"], "f's first term at the longest step"),
-        (terms["noise"] ** 2, best.subs(W, _noise(s)) ** 2, "the noise term"),
-    )
-    gain, alone, shared = round_constants(s.statement)
-    room = gain * Fraction(12, 5) >= 1 and alone * Fraction(12, 5) <= 6 and shared * Fraction(12, 5) <= 1
+    """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so that the mean of ||grad F||^2 is at most (12/5) F_0/(eta~
+    T) + nu eta~ W."""
+    factor, gain, alone, shared = Fraction(12, 5), *round_constants(s.statement)
+    found = two_cases(s, sp.Rational(factor) * s.F0 / (s.eta * s.T), s.nu * s.eta * _noise(s), _balance(s))
+    room = gain * factor >= 1 and alone * factor <= 6 and shared * factor <= 1
     return replace(found, true=found.true if room else None)
 
 
