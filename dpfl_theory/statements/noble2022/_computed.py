@@ -38,10 +38,9 @@ def third_party(noise: int, steps: int) -> float:
     from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
     from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
 
-    for setting, rounds in entries({str(noise): PRINTED[str(noise)]}):
-        if setting["K"] == steps:
-            return epsilon_high(formulas.mechanism("dp-scaffold", {**setting, "T": rounds}).event(), setting["delta"])
-    raise KeyError(steps)
+    settings = {setting["K"]: {**setting, "T": T} for setting, T in entries({str(noise): PRINTED[str(noise)]})}
+    at = settings[steps]
+    return epsilon_high(formulas.mechanism("dp-scaffold", at).event(), at["delta"])
 
 
 @cache

@@ -17,10 +17,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Experiment, Statement, checks
-from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements import experiments, rates
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.instances import Instance, edges_of
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import theoremC_2
@@ -39,15 +38,11 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     ``longer`` of the instance multiplies the step that balances the bound, still at most the limit: the theorem says
     that some step sizes serve.
     """
-    problem, method = experiments.problem_of(instance, runs.FAMILIES), instance["method"]
-    budget = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
-    at = {**budget, "s": float(instance["share"]), "l": int(instance["size"]) / problem.n, "M": float(problem.n)}
-    at |= {"T": int(instance["T"]), "K": int(instance["K"])}
-    sigma = float(evaluate(prescription_of(statement)["sigma_g"], at, statement.id))
-    known = {**budget, "sigma_g": sigma, "C": problem.constants.G_record, "d": float(problem.d)}
+    method = instance["method"]
+    steps_of = {"scaffold": lemmaC_8.REPAIRED, "fedavg": theoremC_2.CONVEX_REPAIRED}[method]
+    known = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
     known["c"] = float(instance.get("c", CONSTANTS[method]))
-    steps_of = lemmaC_8.REPAIRED if method == "scaffold" else theoremC_2.CONVEX_REPAIRED
-    return runs.run(statement, {**instance, "sigma": sigma}, method, steps_of=steps_of, **known)
+    return runs.run(statement, instance, method, steps_of=steps_of, **known)
 
 
 def private_runs(method: str) -> Iterator[Check]:

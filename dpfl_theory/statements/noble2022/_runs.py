@@ -146,11 +146,12 @@ def _simulated(
     return Simulation(run, cohort, gradient or FullGradient())
 
 
-def _prescribed(statement: Statement, values: Mapping[str, float]) -> float:
-    """eta~ as the statement prescribes it; inf where it prescribes none."""
+def _prescribed(statement: Statement, name: str, values: Mapping[str, float], otherwise: float) -> float:
+    """``sigma_g``, or ``eta``, that is eta~, as the statement prescribes it; another number where it does not."""
     found = {} if statement.prescription is None else prescription_of(statement)
-    eta = found["eta_l"] * found["eta_g"] * symbols_of(statement)["K"] if "eta_l" in found else found.get("eta")
-    return math.inf if eta is None else float(evaluate(eta, values, statement.id))
+    if "eta_l" in found:
+        found["eta"] = found["eta_l"] * found["eta_g"] * symbols_of(statement)["K"]
+    return float(evaluate(found[name], values, statement.id)) if name in found else otherwise
 
 
 def run(
@@ -161,8 +162,8 @@ def run(
     steps_of: Statement | None = None,
     **known: float,
 ) -> Experiment:
-    """A run at the steps that the statement prescribes, ``longer`` times as long if the instance says so, and at most
-    its share of the longest ones.
+    """A run at the steps, and the noise, that the statement prescribes, or those of the instance. The steps are
+    ``longer`` times as long if the instance says so, and at most its share of the longest ones.
 
     method: ``scaffold``, or ``fedavg``, with B = 1 and G from the users' gradients; average: the server shows the mean
     with weights (1 - mu eta~/2)^{-t}, ``before`` of x^0, ..., x^{T-1} and ``after`` of x^1, ..., x^T (DP-SCAFFOLD-warm:
@@ -175,16 +176,18 @@ def run(
     problem = experiments.problem_of(instance, FAMILIES)
     start, v = _start(instance, problem)
     threshold, T = min(problem.constants.G_record, instance.get("clip", math.inf)), int(instance["T"])
-    v |= _by_records(problem, threshold, float(instance["share"]), instance["sigma"])
-    v |= {"T": float(T), "varsigma": record_deviation(instance["problem"], problem)}
-    v |= {"mu": instance["problem"]["parameters"].get("ridge", 0.0), **known}
+    v |= {"T": float(T), "s": instance["share"], "C": threshold, "d": float(problem.d), **known}
+    v["sigma_g"] = _prescribed(statement, "sigma_g", v, instance["sigma"])
+    v |= _by_records(problem, threshold, instance["share"], v["sigma_g"])
+    v["varsigma"] = record_deviation(instance["problem"], problem)
+    v["mu"] = instance["problem"]["parameters"].get("ridge", 0.0)
     if method == "fedavg":
         v |= {"G": dissimilarity(problem), "B": 1.0}
     longest = instance["step"] * limit(v) if method == "scaffold" else 1 / (16 * v["nu"])
-    v["eta"] = min(longest, instance.get("longer", 1.0) * _prescribed(steps_of or statement, v))
+    v["eta"] = min(longest, instance.get("longer", 1.0) * _prescribed(steps_of or statement, "eta", v, math.inf))
     v["eta_l"] = v["eta"] / (v["K"] * v["eta_g"])
     kind = {"scaffold": DPScaffold, "fedavg": RecordLevelFedAvg}[method]
-    described = kind(C=threshold, s=instance["share"], sigma_g=instance["sigma"])
+    described = kind(C=threshold, s=instance["share"], sigma_g=v["sigma_g"])
     algorithm, rounds = _simulated(described, v, instance), T + (method == "scaffold")
     if average:
         with_start = method == "fedavg" and average == "before"

@@ -43,8 +43,10 @@ def rate(s: Mapping[str, Any]) -> Any:
     return sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
 
 
-def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> Outcome:
-    """Whether expressions of l, nu, M, eta~, eta_g (and mu) are nonnegative up to the longest step, for eta_g >= 1.
+def least_slacks(slack: Any, units: Mapping[str, Any], s: Mapping[str, Any], per: str) -> Outcome:
+    """Whether the coefficients of moments in a slack, and the rest of it, the noise, are nonnegative up to the longest
+    step, for eta_g >= 1. units: of each, by the moment's name; what is left has the symbols l, nu, M, eta~, eta_g (and
+    mu).
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l in [0, 1] and z = lM/eta_g^2 >= 0
     each must be affine in each symbol: the corners of the first four decide, where the slack at z = 0 and its increase
@@ -52,9 +54,11 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     """
     theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
     share, eta, eta_g = s["l"], s["eta"], s["eta_g"]
-    least = {}
-    for name, slack in slacks.items():
-        ratio = sp.simplify(slack).subs(s["M"], z * eta_g**2 / share)
+    slack, least = sp.expand(slack), {}
+    noise = slack.subs({s[name]: 0 for name in units if name != "noise"})
+    for name, unit in units.items():
+        part = (noise if name == "noise" else slack.coeff(s[name])) / unit
+        ratio = sp.simplify(part).subs(s["M"], z * eta_g**2 / share)
         ratio = ratio.subs(s["mu"], phi * share / (54 * eta)) if "mu" in s else ratio
         ratio = ratio.subs(eta, theta * step_limit_symbolic(s)).subs(eta_g, 1 / sp.sqrt(h))
         ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))

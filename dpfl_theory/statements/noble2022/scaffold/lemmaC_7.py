@@ -58,14 +58,9 @@ def combination(*of_round: Statement) -> Check:
         eta, nu = s.eta, s.nu
         sum_ = (1 - s.mu * eta / 2) * s.distance - 2 * eta * s.gap + 2 * nu * eta * known["drift"] + move.rhs
         sum_ += 27 * nu**2 * eta**2 / s.l * lag.rhs + drift.slack / nu
-        slack = sp.expand(s.rhs - sum_)
-        moments = [known[name] for name in ("gap", "drift", "lag", "distance")]
-        parts = {str(m): slack.coeff(m) for m in moments} | {"noise": slack.subs(dict.fromkeys(moments, 0))}
-        scale = {
-            "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
-            "noise": eta**2 * noble.averaged(s),
-        }  # fmt: skip
-        return least_slacks({name: part / scale[name] for name, part in parts.items()}, s, "slope in lM/eta_g^2")
+        noise = eta**2 * noble.averaged(s)
+        units = {"gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1), "noise": noise}
+        return least_slacks(s.rhs - sum_, units, known, "slope in lM/eta_g^2")
 
     return step
 

@@ -134,11 +134,8 @@ def combination(s: Formula, **noise: str) -> Proof:
     change = -eta / 2 * at["slope"] + eta / 2 * nu**2 * at["drift"] + nu / 2 * of_move.rhs
     change += 12 * nu**3 * eta**2 / share * (of_lag.rhs - at["lag"]) + sp.Rational(10, 27) * of_drift.slack
     claim = -gain * eta * at["slope"] + nu * eta**2 * W * (alone + shared * share * at["M"] / at["eta_g"] ** 2)
-    slack = sp.expand(claim - change)
-    scale = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
-    moments = ("slope", "drift", "lag")
-    parts = {name: slack.coeff(at[name]) for name in moments} | {"noise": slack.subs({at[v]: 0 for v in moments})}
-    return least_slacks({name: parts[name] / unit for name, unit in scale.items()}, at, "per z")
+    units = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
+    return least_slacks(claim - change, units, at, "per z")
 
 
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
