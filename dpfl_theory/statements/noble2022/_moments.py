@@ -232,13 +232,13 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
 
 
 def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, rounded up at the 30th digit, weighted with (1 - mu
-    eta~/2)^{-t} where the statement has mu: of DP-FedAvg where it has G, else of DP-SCAFFOLD-warm, with the warm round,
-    which stays at x^0. There is only one record, so that V is Sigma^2.
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, rounded up at the 30th digit. It has weights (1 - mu
+    eta~/2)^{-t} where the statement has mu. The rounds are those of DP-FedAvg where it has G; else of DP-SCAFFOLD-warm,
+    with the warm round, which stays at x^0. There is only one record, so that V is Sigma^2.
 
-    The step is the prescribed one rounded down to a fraction, ``longer`` times as long if the instance says so, or
-    ``eta~ nu`` of the instance where the statement prescribes none. One user with F(x) = x^2/2 starts at 1, unless the
-    instance says otherwise.
+    The step is the prescribed one, rounded down to a fraction, or ``eta~ nu`` of the instance where none is prescribed.
+    ``longer`` of the instance multiplies a prescribed one. One user with F(x) = x^2/2 starts at 1, unless the instance
+    says otherwise.
     """
     own = symbols_of(statement)
     warm, kind = "G" not in own, "slope" if "slope" in own else "excess"

@@ -110,8 +110,8 @@ def over_records(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def of_one_user(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Second display for one user, Var c_i^t over all functions of a class, from any point and any control variate;
-    errors are +-xi. Without a class the first display, E||c_i^t - (1/K) sum_k g_k||^2 for all vectors g_k in place of
-    the gradients, which may depend on all errors before, as may the errors' lengths."""
+    errors are +-xi. Without a class the first display, E||c_i^t - (1/K) sum_k g_k||^2, for all vectors g_k in place of
+    the gradients. These may depend on all errors before, as may the errors' lengths."""
     K, (eta,) = int(instance["K"]), worst.floats(instance, **{"eta_l nu": 1})
     second = "class" in instance
     world, start, V = worst.opened(instance.get("class", "non-convex"), 1)
