@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["interpolate", "mpmath", "numpy", "optimize", "stats", "sympy"]
+__all__ = ["PEPit", "interpolate", "mpmath", "numpy", "optimize", "special", "stats", "sympy"]
 
 
 class _Lazy:
@@ -34,4 +34,6 @@ mpmath: Any = _Lazy(lambda: importlib.import_module("mpmath"))
 numpy: Any = _Lazy(lambda: importlib.import_module("numpy"))
 interpolate: Any = _Lazy(lambda: importlib.import_module("scipy.interpolate"))
 optimize: Any = _Lazy(lambda: importlib.import_module("scipy.optimize"))
+special: Any = _Lazy(lambda: importlib.import_module("scipy.special"))
 stats: Any = _Lazy(lambda: importlib.import_module("scipy.stats"))
+PEPit: Any = _Lazy(lambda: importlib.import_module("PEPit"))

@@ -20,7 +20,6 @@ from dpfl_theory.semantics.operations import Draw, RoundResult, WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.noble2022 import _moments
 from dpfl_theory.statements.noble2022.privacy import claim4_1
-from dpfl_theory.statements.noble2022.scaffold import _rounds
 from dpfl_theory.statements.zhang2021 import _round
 
 
@@ -174,7 +173,7 @@ FEDAVG = "noble2022.theoremC.2.convex.repaired"
         ),
         (_moments, "warm_start", cold, "noble2022.lemmaC.6", "exact", "eight users, one at a time, eta~ nu = 1/24"),
         (
-            *(_rounds, "warm_start", cold, "noble2022.lemmaC.6", "exact"),
+            *(_moments, "warm_start", cold, "noble2022.lemmaC.6", "exact"),
             "every draw, one of two users, two rounds, eta~ nu = 1/24",
         ),
         (

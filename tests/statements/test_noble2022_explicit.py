@@ -19,7 +19,7 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import WorldOperations
 from dpfl_theory.statements import get
 from dpfl_theory.statements.experiments import problem_of
-from dpfl_theory.statements.noble2022 import _moments, _runs, _step_size, theoremC_2
+from dpfl_theory.statements.noble2022 import _moments, _runs, theoremC_2
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9, theoremC_1
 from dpfl_theory.statements.relations import of
 
@@ -149,35 +149,41 @@ def test_the_runs_know_their_variance_and_dissimilarity() -> None:
 def test_a_user_without_dissimilarity_divides_by_nothing() -> None:
     v = {"varsigma": 0.0, "s": 1.0, "R": 1.0, "Sigma": 0.0, "K": 1.0, "l": 1.0, "M": 3.0, "G": 0.0, "nu": 2.0, "B": 1.0,
          "D0": 1.0, "F0": 1.0, "T": 10.0}  # fmt: skip
-    for kind, part in (("convex", "CONVEX_REPAIRED"), ("non-convex", "NON_CONVEX_REPAIRED")):
-        assert _step_size.step(kind, v) == 1 / 32
+    for part in ("CONVEX_REPAIRED", "NON_CONVEX_REPAIRED"):
         statement = getattr(theoremC_2, part)
         symbols = symbols_of(statement)
         eta_l = prescription_of(statement)["eta_l"].subs({symbols[k]: x for k, x in v.items() if k in symbols})
         assert float(eta_l) == pytest.approx(1 / 32 / math.sqrt(3))
-    assert _step_size.strong_step({**v, "mu": 0.1}) == 1 / 32
 
 
-def test_prescriptions_of_the_repaired_theorems_are_those_of_the_runs() -> None:
+def test_prescriptions_of_the_repaired_theorems_a_second_time() -> None:
     v = {"varsigma": 1.3, "s": 0.25, "R": 40.0, "Sigma": 2.7, "nu": 1.9, "K": 7.0, "l": 0.125, "M": 80.0, "mu": 0.3,
-         "T": 9000.0, "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "eta_g": math.sqrt(10)}  # fmt: skip
-    steps = {
-        "theoremC.1.convex": lemmaC_8.best_step,
-        "theoremC.1.strongly-convex": theoremC_1.strong_step,
-        "theoremC.1.non-convex": lemmaC_9.best_step,
-        "theoremC.2.convex": lambda v: _step_size.step("convex", v),
-        "theoremC.2.strongly-convex": _step_size.strong_step,
-        "theoremC.2.non-convex": lambda v: _step_size.step("non-convex", v),
-    }
+         "D0": 3.1, "F0": 4.3, "G": 0.9, "B": 1.4, "eta_g": math.sqrt(10)}  # fmt: skip
+    W, users, drift = (1.3**2 / 10 + 2.7**2) / 70, 0.875 * 0.81 / 10, 1.9 * 0.81 / 10
+    longest = {"C.1": 0.125 ** (2 / 3) / (24 * 1.9), "C.2": 1 / (8 * 2.96 * 1.9)}
     for T in (500.0, 9e3, 1e8):
-        v["T"] = T
-        for name, step in steps.items():
-            statement = get(f"noble2022.{name}.repaired")
-            assert statement.prescription is not None
+        log = [2 * math.log(max(math.e, 0.09 * 3.1**2 * T / w)) / (0.3 * T)
+               for w in (2 * W, 1.4 * W + 2.5 * users + 28 / 9 * drift / (0.3 * T))]  # fmt: skip
+        shorter = {
+            "C.1.convex": [3.1 / math.sqrt(20 * T * W)],
+            "C.1.strongly-convex": [0.125 / (54 * 0.3), log[0]],
+            "C.1.non-convex": [math.sqrt(12 * 4.3 / (35 * 1.9 * T * W))],
+            "C.2.convex": [
+                math.sqrt(0.75 * 3.1**2 / (T * (W + 15 / 8 * users))),
+                math.cbrt(0.75 * 3.1**2 / (T * 21 / 32 * drift)),
+            ],
+            "C.2.strongly-convex": [log[1]],
+            "C.2.non-convex": [
+                math.sqrt(3 * 4.3 / (T * 1.9 * (2 * W + 18 / 5 * users))),
+                math.cbrt(3 * 4.3 / (T * 1.9 * 8 / 5 * drift)),
+            ],
+        }
+        for name, steps in shorter.items():
+            statement = get(f"noble2022.theorem{name}.repaired")
             symbols = symbols_of(statement)
-            at = {symbols[k]: sympy.Float(x, 17) for k, x in v.items() if k in symbols}
+            at = {symbols[k]: sympy.Float(x, 17) for k, x in {**v, "T": T}.items() if k in symbols}
             prescribed = prescription_of(statement)["eta_l"].xreplace(at).evalf()
-            eta = step(v) if "C.2" in name else min(step(v), 0.125 ** (2 / 3) / (24 * 1.9))
+            eta = min(longest[name[:3]], *steps)
             assert float(prescribed) == pytest.approx(eta / (7 * math.sqrt(10)), rel=1e-12), (name, T)
 
 
@@ -337,14 +343,15 @@ def test_a_constant_that_is_a_hundredth_off_is_outside_the_hypotheses(id_: str) 
 @pytest.mark.parametrize("theorem", [lemmaC_8.EXPLICIT, lemmaC_8.EXPLICIT_SHARPENED], ids=lambda s: s.id)
 def test_standing_still_fails_in_fractions(theorem: Statement, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rounds whose local steps are shorter by this factor than prescribed."""
-    instance, honest = {"T": 240, "V": ["0", "1/1000"]}, WorldOperations.descend
+    instance = {"eta~ nu": "1/24", "T": [60, 120, 180, 240], "V": ["0", "1/1000"]}
+    honest = WorldOperations.descend
     for pace, fine in ((Fraction(1), True), (Fraction(0), False), (Fraction(1, 20), False)):
 
         def slow(o: Any, y: Any, i: int, step: Any, steps: int, direction: Any, pace: Fraction = pace) -> Any:
             return honest(o, y, i, pace * step, steps, direction)
 
         monkeypatch.setattr(WorldOperations, "descend", slow)
-        found = lemmaC_8.long_means(theorem, instance)
+        found = _moments.all_rounds(theorem, instance)
         assert all(exact.compared(theorem, values).excess <= 0 for values in found) is fine
 
 

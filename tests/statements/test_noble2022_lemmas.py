@@ -18,7 +18,8 @@ from dpfl_theory.checks import exact as rational
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.checks.worst_case import inequality, solve
 from dpfl_theory.core import Sides, Statement, Values, WorstCase
-from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.semantics.operations import RoundResult
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements import get
@@ -160,6 +161,10 @@ def test_lemma_c9_fails_for_every_step() -> None:
     assert left >= 0.999 * nu > right
 
 
+def prescribed_step(statement: Statement, values: dict[str, float]) -> float:
+    return float(evaluate(prescription_of(statement)["eta"], values))
+
+
 def test_the_step_sizes_of_the_repaired_lemmas_reach_their_bounds() -> None:
     """Lemmas C.8 and C.9 repaired: the sum of both terms at the best step, capped or not."""
     v = {**VALUES, "T": 5e7}
@@ -167,11 +172,10 @@ def test_the_step_sizes_of_the_repaired_lemmas_reach_their_bounds() -> None:
     one, six = W * (1 + 10 / 1.7**2), W * (6 + 10 / 1.7**2)
     for T in (1.0, 1e3, 5e7):
         v["T"] = T
-        most = 0.125 ** (2 / 3) / (24 * 1.9)
-        step = min(most, lemmaC_8.best_step(v))
+        step = prescribed_step(lemmaC_8.REPAIRED, v)
         total = 2 * 3.1**2 / (step * T) + 20 * step * one
         assert total <= 4 * math.sqrt(10) * 3.1 * math.sqrt(one / T) + 48 * 1.9 * 3.1**2 / (0.25 * T)
-        step = min(most, lemmaC_9.best_step(v))
+        step = prescribed_step(lemmaC_9.REPAIRED, v)
         total = 2.4 * 4.3 / (step * T) + 1.9 * step * six
         assert total <= 2 * math.sqrt(2.4 * 1.9 * 4.3 * six / T) + 57.6 * 1.9 * 4.3 / (0.25 * T)
 

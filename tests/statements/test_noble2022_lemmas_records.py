@@ -194,11 +194,11 @@ def test_one_draw_for_all_steps_fails_the_first_display(monkeypatch: pytest.Monk
 
     instance = {"K": 2, "eta_l nu": "1/24"}
     assert not fails(COROLLARY, corollaryC_1.over_records(COROLLARY, FIRST))
-    assert not refuted(COROLLARY, corollaryC_1.errors_of_steps(COROLLARY, instance))
+    assert not refuted(COROLLARY, corollaryC_1.of_one_user(COROLLARY, instance))
     monkeypatch.setattr(Records, "draw", repeated)
     monkeypatch.setattr(World, "error", same)
     assert fails(COROLLARY, corollaryC_1.over_records(COROLLARY, FIRST))
-    assert refuted(COROLLARY, corollaryC_1.errors_of_steps(COROLLARY, instance))
+    assert refuted(COROLLARY, corollaryC_1.of_one_user(COROLLARY, instance))
 
 
 def test_a_longer_gradient_step_brings_points_apart() -> None:

@@ -725,7 +725,7 @@ def test_the_orders_hypotheses():
         ({"s": 2}, "s = 2 exceeds 1/u = 1", first),
         ({"epsilon": 1.0}, "epsilon u = 1 is not below u = 1", first),
         ({"sigma_g": 0.01}, "sigma_g = 0.01 is below s u sqrt(K/log(2 T l/delta))", first),
-        ({"sigma_g": 0.5}, "below the printed order", noise),
+        ({"sigma_g": 0.5}, "sigma_g = 0.5 is below s u sqrt(K T l log(2/delta)", noise),
     ):
         assert reported in which.test(None, {**good, **changed})
     order = noise_order(M=4, rate=0.5, s=0.1, T=9, epsilon=0.5, delta=1e-5)

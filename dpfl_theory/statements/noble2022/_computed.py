@@ -10,6 +10,8 @@ from typing import Any
 
 from dpfl_theory.core import Statement
 from dpfl_theory.core.formula import evaluate_side, terms_at
+from dpfl_theory.lazy import numpy as np
+from dpfl_theory.lazy import special
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, theoremC_1
 
 ONE = dict.fromkeys(("M", "l", "K", "s", "R", "B", "c", "nu", "mu", "eta", "eta_g", "Sigma"), 1)
@@ -36,10 +38,9 @@ def third_party(noise: int, steps: int) -> float:
     from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
     from dpfl_theory.statements.noble2022.privacy.table1 import PRINTED, entries
 
-    for setting, rounds in entries({str(noise): PRINTED[str(noise)]}):
-        if setting["K"] == steps:
-            return epsilon_high(formulas.mechanism("dp-scaffold", {**setting, "T": rounds}).event(), setting["delta"])
-    raise KeyError(steps)
+    settings = {setting["K"]: {**setting, "T": T} for setting, T in entries({str(noise): PRINTED[str(noise)]})}
+    at = settings[steps]
+    return epsilon_high(formulas.mechanism("dp-scaffold", at).event(), at["delta"])
 
 
 @cache
@@ -64,17 +65,15 @@ def server_shares() -> tuple[float, ...]:
 def mean_stays(eta: float, start: float, rounds: int) -> float:
     """The largest mean of x^1, ..., x^T for x' = x - eta F'(x) + eta xi, xi ~ N(0, 1/2), F'(x) = 10x for x > 0 and x
     for x < 0: densities on a grid of 1601 points, a step's noise is eleven of their distances or more wide."""
-    import numpy as np
     from scipy.sparse import csr_array
-    from scipy.special import ndtr
 
     x = np.linspace(-0.3, 0.1, 1601)
     half, deviation = (x[1] - x[0]) / 2, eta * math.sqrt(0.5)
     edges = np.append(x - half, x[-1] + half)
     centres = x - eta * np.where(x > 0, 10 * x, x)
-    chances = np.diff(ndtr((edges - centres[:, None]) / deviation)).T
+    chances = np.diff(special.ndtr((edges - centres[:, None]) / deviation)).T
     moves = csr_array(np.where(chances > 1e-20, chances, 0.0))
-    density = np.diff(ndtr((edges - (1 - eta) * start) / deviation))
+    density = np.diff(special.ndtr((edges - (1 - eta) * start) / deviation))
     largest = float(density @ x)
     for _ in range(rounds - 1):
         density = moves @ density

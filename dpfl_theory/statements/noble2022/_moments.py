@@ -15,7 +15,8 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import pairwise, product
+from functools import cached_property
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
@@ -66,19 +67,26 @@ class Users:
         """F''."""
         return sum(self.curvatures, Fraction(0)) / len(self.curvatures)
 
-    def algorithm(self, control: bool) -> Averaging:
-        """DP-SCAFFOLD or, without ``control``, DP-FedAvg."""
-        kind: type[Averaging] = Scaffold if control else TwoSidedFedAvg
-        return kind(local_step=self.eta_l, global_step=self.eta_g, local_steps=self.local_steps)
-
-    @property
+    @cached_property
     def world(self) -> Quadratics:
+        """Its errors have variance V."""
         return Quadratics(self.curvatures, self.offsets, {"error": self.variance})
 
     @property
     def minimiser(self) -> Fraction:
         """x*, where F' = 0."""
-        return sum(self.offsets, Fraction(0)) / len(self.curvatures) / self.mean_curvature
+        return Fraction(self.world.minimiser.known)
+
+    def played(self, now: RoundResult, control: bool, unseen: bool = False) -> RoundResult:
+        """The round after this state: of DP-SCAFFOLD or, without ``control``, of DP-FedAvg."""
+        kind: type[Averaging] = Scaffold if control else TwoSidedFedAvg
+        algorithm = kind(local_step=self.eta_l, global_step=self.eta_g, local_steps=self.local_steps)
+        return run_round(algorithm, self.world, *now.following, size=self.size, errors=True, unseen=unseen)
+
+    def first(self, control: bool) -> Lagged:
+        """The state before the first round."""
+        x, K = Vector(self.start), self.local_steps
+        return Lagged.warm(self.world, x, K) if control else Lagged(RoundResult(x), ((x,) * K,) * self.world.clients)
 
 
 class RoundMoments(SimpleNamespace):
@@ -88,11 +96,34 @@ class RoundMoments(SimpleNamespace):
 
 
 @dataclass(frozen=True)
-class _Lagged:
+class Lagged:
     """The state after a round, and the points of each user's local steps when it last took part."""
 
     run: RoundResult
     points: tuple[tuple[Vector, ...], ...]
+
+    @classmethod
+    def warm(cls, world: World, x: Vector, K: int) -> Lagged:
+        """Before the first round of DP-SCAFFOLD-warm."""
+        return cls(warm_start(world, x, K), ((x,) * K,) * world.clients)
+
+    def after(self, now: RoundResult) -> Lagged:
+        """After the next round: what the one after it needs."""
+        points = (now.paths[i][: len(old)] if i in now.cohort else old for i, old in enumerate(self.points))
+        return Lagged(RoundResult(*now.following), tuple(points))
+
+    def known(self, law: Any, star: Vector) -> dict[str, Any]:
+        """What Lemmas C.4 to C.7 say of this state (`RoundMoments`), in a world or by a law of it."""
+        return {"lag": mean_square(law, self.points, self.run.x), "distance": law.square(self.run.x - star)}
+
+    def observed(self, law: Any, now: RoundResult, star: Vector) -> dict[str, Any]:
+        """What they say of the next round."""
+        return {
+            "move": law.square(now.x - self.run.x),
+            "drift": mean_square(law, [path[1:] for path in now.paths if path], self.run.x),
+            "lag_after": mean_square(law, self.after(now).points, now.x),
+            "distance_after": law.square(now.x - star),
+        }
 
 
 def warm_start(world: World, x: Vector, K: int) -> RoundResult:
@@ -128,11 +159,11 @@ def squares(users: Users, count: int, control: bool = True) -> list[Fraction]:
     >>> squares(alone, 2, control=False) == squares(alone, 2)
     True
     """
-    world = users.world
-    laws = Moments.from_state(world, _initial_run(users, world, control)).along(
-        lambda now: _bare(_played(users, world, now, control)), count
+    start = users.first(control).run
+    laws = Moments.from_state(users.world, start).along(
+        lambda now: RoundResult(*users.played(now, control).following), count
     )
-    return [law.square(law.state.x - world.minimiser) for law in laws]
+    return [law.square(law.state.x - users.world.minimiser) for law in laws]
 
 
 def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]:
@@ -146,47 +177,18 @@ def rounds(users: Users, count: int, control: bool = True) -> list[RoundMoments]
     >>> rounds(alone, 1, control=False)[0].move == first.move
     True
     """
-    world, K, start = users.world, users.local_steps, Vector(users.start)
 
-    def after(state: _Lagged) -> _Lagged:
-        now = _played(users, world, state.run, control, unseen=True)
-        points = tuple(now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(state.points))
-        return _Lagged(_bare(now), points)
+    def played(state: Lagged) -> RoundResult:
+        return users.played(state.run, control, unseen=True)
 
-    def moments(before: Moments[_Lagged], after: Moments[_Lagged]) -> RoundMoments:
-        x, found = before.state.run.x, {}
+    def moments(law: Moments[Lagged]) -> RoundMoments:
+        now, star, a = law.state, users.world.minimiser, users.mean_curvature
+        found = now.known(law, star) | expected(law.world, lambda: now.observed(law, played(now), star))
+        before, after = found["distance"], found["distance_after"]
+        return RoundMoments(**found, gap=a / 2 * before, slope=a**2 * before, slope_after=a**2 * after)
 
-        def observed() -> Mapping[str, Fraction]:
-            now = _played(users, world, before.state.run, control, unseen=True)
-            drift = mean_square(before, [path[1:] for path in now.paths], x)
-            return {"move": before.square(now.x - x), "drift": drift}
-
-        for when, law in (("", before), ("_after", after)):
-            distance = law.square(law.state.run.x - users.world.minimiser)
-            found[f"lag{when}"] = mean_square(law, law.state.points, law.state.run.x)
-            found |= {f"distance{when}": distance, f"slope{when}": users.mean_curvature**2 * distance}
-        gap = users.mean_curvature / 2 * found["distance"]
-        return RoundMoments(**expected(before.world, observed), **found, gap=gap)
-
-    started = _Lagged(_initial_run(users, world, control), ((start,) * K,) * world.clients)
-    return [moments(*pair) for pair in pairwise(Moments.from_state(world, started).along(after, count))]
-
-
-def _initial_run(users: Users, world: Quadratics, control: bool) -> RoundResult:
-    """The state before the first round."""
-    x = Vector(users.start)
-    return warm_start(world, x, users.local_steps) if control else RoundResult(x)
-
-
-def _played(users: Users, world: Quadratics, now: RoundResult, control: bool, unseen: bool = False) -> RoundResult:
-    """One round."""
-    algorithm = users.algorithm(control)
-    return run_round(algorithm, world, *now.following, size=users.size, errors=True, unseen=unseen)
-
-
-def _bare(now: RoundResult) -> RoundResult:
-    """The part of it that the next round needs."""
-    return replace(now, paths=(), cohort=())
+    laws = Moments.from_state(users.world, users.first(control))
+    return [moments(law) for law in laws.along(lambda state: state.after(played(state)), count - 1)]
 
 
 def mean_square(law: Any, paths: Iterable[Sequence[Vector]], x: Vector) -> Any:
@@ -229,29 +231,53 @@ def dissimilarity(users: Users, B: Fraction) -> Fraction:
     return rest
 
 
-def fedavg_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, weighted with (1 - mu eta~/2)^{-t} where the statement
-    has mu, with the prescribed step rounded down to a fraction; rounded up at the 30th digit. There is only one record,
-    so that V is Sigma^2."""
-    own, root, B = symbols_of(statement), math.isqrt(int(instance["size"])), Fraction(str(instance["B"]))
-    if root**2 != int(instance["size"]):
-        raise ValueError(f"lM = {instance['size']} is no square: eta_g = sqrt(lM) must be rational")
-    for T, V in product(instance["T"], instance["V"]):
-        u = users_of({**instance, "eta~ nu": 1, "eta_g": root, "V": V})
-        G2, away = Fraction(instance["G^2"]) if "G^2" in instance else dissimilarity(u, B), u.start - u.minimiser
+def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """The mean of E F(x^t) - F* or of E F'(x^t)^2 over t < T, rounded up at the 30th digit. It has weights (1 - mu
+    eta~/2)^{-t} where the statement has mu. The rounds are those of DP-FedAvg where it has G; else of DP-SCAFFOLD-warm,
+    with the warm round, which stays at x^0. There is only one record, so that V is Sigma^2.
+
+    The step is the prescribed one, rounded down to a fraction, or ``eta~ nu`` of the instance where none is prescribed.
+    ``longer`` of the instance multiplies a prescribed one. One user with F(x) = x^2/2 starts at 1, unless the instance
+    says otherwise.
+    """
+    own = symbols_of(statement)
+    warm, kind = "G" not in own, "slope" if "slope" in own else "excess"
+    given: dict[str, Any] = {"eta~ nu": 1, **_ALONE, **instance}
+    if not warm:
+        given["eta_g"] = root = math.isqrt(int(given["size"]))
+        if root**2 != given["size"]:
+            raise ValueError(f"lM = {given['size']} is no square: eta_g = sqrt(lM) must be rational")
+    for start, T, V in product(_listed(given["start"]), given["T"], given["V"]):
+        u = users_of({**given, "start": start, "V": V})
+        away, curvature = u.start - u.minimiser, u.mean_curvature
         values = {
-            "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures), "varsigma": 0, "s": 1, "R": 1,
-            "Sigma": sp.sqrt(sp.Rational(u.variance)), "K": u.local_steps, "l": u.share, "M": len(u.curvatures),
-            "T": T, "B": B, "G": sp.sqrt(sp.Rational(G2)), "D0": abs(away), "F0": u.mean_curvature / 2 * away * away,
-        }  # fmt: skip
-        u = replace(u, eta_l=below(evaluate(prescription_of(statement)["eta_l"], values), 10**9))
+            **{"eta": u.step, "eta_g": u.eta_g, "nu": u.smoothness, "mu": min(u.curvatures), "T": T},
+            **{"K": u.local_steps, "l": u.share, "M": len(u.curvatures)},
+            **{"varsigma": 0, "s": 1, "R": 1, "Sigma": sp.sqrt(sp.Rational(u.variance))},
+            **{"D0": abs(away), "F0": curvature / 2 * away**2, "slope0": curvature**2 * away**2},
+        }
+        if not warm:
+            B = Fraction(str(given["B"]))
+            G2 = Fraction(given["G^2"]) if "G^2" in given else dissimilarity(u, B)
+            values |= {"B": B, "G": sp.sqrt(sp.Rational(G2))}
+        if statement.prescription is not None:
+            name = "eta" if "eta" in own else "eta_l"
+            values[name] = _step(statement, values, name, 10**9, warm) * Fraction(given.get("longer", 1))
+            u = replace(u, eta_l=values[name] / (u.local_steps * u.eta_g if name == "eta" else 1))
+        # No control variate is defined by steps of length 0.
+        passed = squares(u, T - 1, control=warm and u.step > 0)
         rate = min(u.curvatures) * u.step / 2 if "mu" in own else Fraction(0)
-        kind, unit = ("slope", u.mean_curvature**2) if "slope" in own else ("excess", u.mean_curvature / 2)
-        mean = _up(unit * weighted(squares(u, T - 1, control=False), rate))
-        at = {"T": T, "V": V, "eta~ nu": u.step * u.smoothness, "G^2": G2}
-        yield Values({**values, "eta_l": u.eta_l, kind: mean}, at)
+        mean = weighted([*passed[:warm], *passed], rate)
+        values[kind] = _up((curvature**2 if kind == "slope" else curvature / 2) * mean)
+        known = {name: value for name, value in values.items() if name in own}
+        yield Values(known, {"x^0": u.start, "T": T, "V": V, "eta~ nu": u.step * u.smoothness})
 
 
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+_ALONE: dict[str, Any] = {"curvatures": ["1"], "offsets": ["0"], "size": 1, "K": 1, "start": "1"}
 _EQUAL = {"curvatures": ["1", "1"], "offsets": ["1", "-1"], "size": 1, "start": "2", "B": 1}
 _FEDAVG: dict[str, dict[str, Any]] = {
     "one of two users, equal curvatures": {**_EQUAL, "K": 2, "T": [1, 32, 200], "V": ["0", "1/4", "100"]},
@@ -282,8 +308,8 @@ def of_fedavg(kind: str) -> Iterator[Check]:
     if kind == "strongly convex":
         chosen = {name: {**i, "T": [T for T in i["T"] if T > 1]} for name, i in chosen.items()}
         outside["T >= 8 (1 + B^2) nu/mu"], inside["T >= 8 (1 + B^2) nu/mu"] = {"T": [57]}, {"T": [58]}
-    yield from checks("exact", fedavg_rounds, {f"all rounds, {name}": i for name, i in chosen.items()})
-    yield from edges_of("exact", fedavg_rounds, one, outside, inside)
+    yield from checks("exact", all_rounds, {f"all rounds, {name}": i for name, i in chosen.items()})
+    yield from edges_of("exact", all_rounds, one, outside, inside)
 
 
 def _alone(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
@@ -292,10 +318,10 @@ def _alone(T: Any, V: Fraction, **more: Any) -> dict[str, Any]:
     return {**one, "T": int(T), "Sigma": sp.sqrt(sp.Rational(V)), **more}
 
 
-def _step(statement: Statement, values: Mapping[str, Any], name: str, parts: int) -> Fraction:
-    """The prescribed step, rounded down to a multiple of 1/parts."""
+def _step(statement: Statement, values: Mapping[str, Any], name: str, parts: int, exactly: bool = True) -> Fraction:
+    """The prescribed step, rounded down to a multiple of 1/parts; ``exactly``: unless it is a fraction."""
     chosen = evaluate(prescription_of(statement)[name], values)
-    return chosen if isinstance(chosen, Fraction) else below(chosen, parts)
+    return chosen if exactly and isinstance(chosen, Fraction) else below(chosen, parts)
 
 
 def _up(value: Fraction) -> Fraction:
@@ -330,21 +356,6 @@ def averaged_steps(statement: Statement, instance: Mapping[str, Any]) -> Iterato
         square = sums[-1] ** 2 + eta**2 * V / 2 * sum((p**2 for p in sums[:-1]), Fraction(0))
         values |= {"eta_l": eta, "excess": _up(nu / 2 * square / T**2)}
         yield Values(values, {"T": T, "V": V, "nu": nu, "eta~": eta})
-
-
-def all_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """T rounds of Lemma C.8 or C.9 repaired on F(x) = x^2/2; ``longer`` multiplies the prescribed step."""
-    kind, start = ("slope", "slope0") if "slope" in symbols_of(statement) else ("excess", "F0")
-    step = "eta" if "eta" in symbols_of(statement) else "eta_l"  # K = eta_g = 1: the same
-    x, eta_g, longer = (Fraction(str(instance.get(name, 1))) for name in ("start", "eta_g", "longer"))
-    for T, V in product(map(int, instance["T"]), map(Fraction, instance["V"])):
-        values = _alone(T, V, nu=1, D0=x, eta_g=eta_g, F0=x * x / 2, slope0=x * x)
-        eta = _step(statement, values, step, 10**9) * longer
-        unit = Fraction(1) if kind == "slope" else Fraction(1, 2)
-        alone = single_user(Fraction(1), eta, x, V, eta_g=eta_g)
-        passed = squares(alone, T - 1, control=eta > 0)  # no control variate is defined by steps of length 0
-        rounds = unit * sum(passed, Fraction(0)) + values[start]  # the warm round stays at x^0
-        yield Values({**values, step: eta, kind: _up(rounds / (T + 1))}, {"T": T, "V": V, "eta~": eta})
 
 
 def of_all_rounds(apart: str) -> Iterator[Check]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Symbols, Values, WorstCase
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
@@ -23,10 +25,26 @@ WIDTH = 8
 _SLOPES: dict[str, Any] = {"nu": "10", "mu": "1", "M": "1", "T": list(ROUNDS)}
 
 
-def _single(s: Symbols, *names: str) -> dict[Any, Any]:
+def single(s: Symbols, *names: str) -> dict[Any, Any]:
     """The symbols of these names at 1, without the records' spread, and without dissimilarity."""
     alike = {s.B: 1, s.G: 0} if "B" in s else {}
     return {s[name]: 1 for name in names} | {s.varsigma: 0} | alike
+
+
+def too_short_a_step(s: Symbols, ratio: Any, left: Any, unit: str) -> Outcome:
+    """A step of 1/(1000 nu T) lies in the printed range, and nothing moves.
+
+    ratio: the right side at a T that grows with c, over the unit of the left one. It is smaller for every c >= 1 where
+    it is smaller for c = 1 and falls as c grows.
+    """
+    at = [ratio.subs(s.c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
+    refuted = at[0] < left and all(a >= b for a, b in pairwise(at))
+    return Outcome(
+        False if refuted else None,
+        f"with eta_l = 1/(1000 nu T) the left side is at least {float(left):.4g} {unit}, the right side {ratio} of it: "
+        f"{float(at[0]):.3g} for c = 1 and less for larger c",
+        {"right": str(ratio)},
+    )
 
 
 def _step(s: Formula, at: Mapping[Any, Any]) -> Any:
@@ -43,7 +61,7 @@ def noise_stays(s: Formula) -> Proof:
     with xi independent of z. Whatever z is, E min(x'^2, w^2) is least at z = 0 (Anderson). So E F'(x^t)^2 >= nu^2 E
     min(eta~^2 xi^2, w^2) for all t >= 1; at w = 8 eta~ sqrt(V) that is nu^2 eta~^2 V up to a factor of 1 - 10^(-12).
     """
-    one = _single(s, "M", "l", "K", "s", "R")
+    one = single(s, "M", "l", "K", "s", "R")
     eta, V = _step(s, one), s.Sigma**2 / 2
     # E min(xi^2, w^2)/V for a standard normal: erf(w/sqrt 2) - w sqrt(2/pi) e^(-w^2/2) + w^2 erfc(w/sqrt 2)
     w = sp.Integer(WIDTH)
@@ -84,7 +102,7 @@ def keeps_a_distance(s: Formula, **instance: Any) -> Proof:
     noise, records = (sp.Rational(instance.get(name, 0)) for name in ("Sigma", "varsigma"))
     if records and (noise or users != 1):
         raise ValueError("either Gaussian noise, or the records of one user")
-    one = {**_single(s, "l", "K", "s", "R", "c"), s.nu: nu, s.M: users}  # sR = 1 in either case
+    one = {**single(s, "l", "K", "s", "R", "c"), s.nu: nu, s.M: users}  # sR = 1 in either case
     del one[s.varsigma]
     one |= {s.mu: mu} if "mu" in s else {}
     eta = _step(s, one)
@@ -120,7 +138,7 @@ def starts_at_the_minimiser(start: str) -> Check:
 
     @algebra("start at the minimiser", expected="violated")
     def step(s: Formula) -> Proof:
-        one = _single(s, "l", "K", "T", "s")
+        one = single(s, "l", "K", "T", "s")
         moment = _step(s, one) ** 2 * s.Sigma**2 / (2 * s.M)  # E||x^1||^2
         left = s.nu * moment / 2 if start == "D0" else s.nu**2 * moment
         right = s.rhs.subs(one).subs(s[start], 0)
@@ -141,10 +159,8 @@ def performance(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     A smooth function that is bounded below by F* has F(x) - F* >= ||F'(x)||^2/2 everywhere, convex or not.
     """
-    from PEPit import Expression
-
     exact, (world, _origin, V) = Fraction(str(instance["eta~ nu"])), opened(instance["class"], 1)
-    least = Expression()  # of the problem that was just opened
+    least = PEPit.Expression()  # of the problem that was just opened
     world.functions[0].add_point((world.zero.known, world.zero.known, least))
     algorithm = Scaffold(eta_l=float(exact), eta_g=1.0, K=1)
 
@@ -175,22 +191,15 @@ def worst(side: str, step: str) -> Check:
     return Check("worst-case", "one step from the minimiser, one user", performance, instance, "violated")
 
 
-def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
-    found = runs.experiment(instance)
-    algorithm: Any = found.algorithm
-    more = {"c": float(instance["c"]), "eta_l": algorithm.run.local_step}
-    if instance["method"] == "fedavg":
-        eta_l = 1 / (16 * found.values["nu"] * algorithm.run.global_step)
-        more |= {"G": runs.dissimilarity(found.problem), "B": 1.0, "eta_l": eta_l}
-        found = runs.as_fedavg(found, eta_l)
-    return runs.chosen_values(found, statement, **more)
-
-
 def first_step(side: str, method: str) -> Iterator[Check]:
     """The printed right sides of the convex and non-convex parts are 0 at x^0 = x*, whatever the constant that O hides:
     any noise moves the model. side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
     yield worst(side, "1/24" if method == "scaffold" else "1/16")
     run = runs.run_of(runs.points_of(3), 3, 1, 1, 0.5, distance=0.0, replicates=128)
     instance = {**run, "method": method, "c": 1e6}
-    yield Check("monte-carlo", "one step from the minimiser", _experiment, instance, "violated")
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        """Three users with the same Huber loss, x^0 = x*, T = K = 1: the output is x^1, which has all of the weight."""
+        return runs.run(statement, instance, instance["method"], c=float(instance["c"]))
+
+    yield Check("monte-carlo", "one step from the minimiser", build, instance, "violated")

@@ -17,13 +17,12 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Experiment, Statement, checks
-from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
+from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements import experiments, rates
+from dpfl_theory.statements import rates
 from dpfl_theory.statements.instances import Instance, edges_of
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _step_size as steps
+from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022._instances import points_of, run_of
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 
@@ -39,20 +38,11 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     ``longer`` of the instance multiplies the step that balances the bound, still at most the limit: the theorem says
     that some step sizes serve.
     """
-    problem, method = experiments.problem_of(instance, runs.FAMILIES), instance["method"]
-    budget = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
-    at = {**budget, "s": float(instance["share"]), "l": int(instance["size"]) / problem.n, "M": float(problem.n)}
-    at |= {"T": int(instance["T"]), "K": int(instance["K"])}
-    sigma = float(evaluate(prescription_of(statement)["sigma_g"], at, statement.id))
-    longer = float(instance.get("longer", 1.0))
-    found = runs.experiment({**instance, "sigma": sigma}, lambda v: longer * lemmaC_8.best_step(v))
-    more = {**budget, "sigma_g": sigma, "C": problem.constants.G_record, "d": float(problem.d), "B": 1.0}
-    more |= {"c": float(instance.get("c", CONSTANTS[method])), "G": runs.dissimilarity(problem)}
-    if method == "fedavg":  # the step size of Theorem C.2 (2) repaired
-        known: Any = found.algorithm
-        eta = steps.step("convex", {**found.values, **more}, longer)
-        found = runs.as_fedavg(found, eta / (known.run.local_steps * known.run.global_step))
-    return runs.chosen_values(found, statement, **more)
+    method = instance["method"]
+    steps_of = {"scaffold": lemmaC_8.REPAIRED, "fedavg": theoremC_2.CONVEX_REPAIRED}[method]
+    known = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
+    known["c"] = float(instance.get("c", CONSTANTS[method]))
+    return runs.run(statement, instance, method, steps_of=steps_of, **known)
 
 
 def private_runs(method: str) -> Iterator[Check]:
@@ -64,7 +54,7 @@ def private_runs(method: str) -> Iterator[Check]:
         return {**run_of(users, size, 1, T, 0.0), **common, **more, "epsilon": epsilon}
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return runs.claimed(experiment(instance, statement), instance)
+        return experiment(instance, statement)
 
     apart = {"spread": 0.3}
     records = points_of(20, **apart, records=10, record_spread=0.05)

@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
+from dpfl_theory.algorithms.scaffold import Scaffold, all_users, lagging
 from dpfl_theory.core import Experiment, Statement, Symbol
+from dpfl_theory.core.expressions import evaluate
+from dpfl_theory.core.formula import prescription_of, symbols_of
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
@@ -64,8 +69,6 @@ def points(
     >>> points(2, spread=0.5).constants.G_record
     1.5
     """
-    import numpy as np
-
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.linear_model import from_dataset
 
@@ -88,8 +91,6 @@ FAMILIES: Mapping[str, Callable[..., Problem]] = {"points": points, "axes": _axe
 def record_deviation(described: Mapping[str, Any], problem: Problem) -> float:
     """A bound on varsigma: of `points` the records' spread, since Huber gradients move no further apart than their
     records; elsewhere the root of a second moment."""
-    import numpy as np
-
     if described["family"] == "points":
         return float(described["parameters"].get("record_spread", 0.0))
     single = int(np.diff(problem.data.offsets).max()) == 1  # type: ignore[attr-defined]
@@ -102,8 +103,6 @@ def dissimilarity(problem: Problem) -> float:
     On the line these are piecewise linear. So their variance is convex between the points at which a loss turns linear,
     and largest at one of them. Elsewhere the largest length of a gradient serves.
     """
-    import numpy as np
-
     data: Any = problem.data  # type: ignore[attr-defined]
     if problem.d > 1 or data.loss != "huber":
         return problem.constants.G_max
@@ -116,8 +115,6 @@ def dissimilarity(problem: Problem) -> float:
 
 def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[str, float]]:
     """The model before the run, and the values of the symbols that need no step size."""
-    import numpy as np
-
     start = experiments.start_of(problem, instance, 7)
     slope = np.mean([problem.client_gradient(i, start) for i in range(problem.n)], axis=0)
     size, distance, gap = int(instance["size"]), instance["distance"], problem.value(start) - problem.constants.f_star
@@ -129,8 +126,6 @@ def _start(instance: Mapping[str, Any], problem: Problem) -> tuple[Array, dict[s
 
 def _by_records(problem: Problem, threshold: float, share: float, sigma: float) -> dict[str, float]:
     """R, s and Sigma."""
-    import numpy as np
-
     records = int(np.diff(problem.data.offsets)[0])  # type: ignore[attr-defined]
     drawn = share * records
     return {"R": float(records), "s": share, "Sigma": 2 * threshold * math.sqrt(2 * problem.d) * sigma / drawn}
@@ -139,35 +134,78 @@ def _by_records(problem: Problem, threshold: float, share: float, sigma: float) 
 def _simulated(
     run: Any, values: Mapping[str, float], instance: Mapping[str, Any], gradient: Any = None, **parts: Any
 ) -> Any:
-    """The algorithm with a warm round by all users, at the step sizes of these values; parts: that are replaced."""
-    from dpfl_theory.algorithms.scaffold import all_users
+    """The algorithm at the step sizes of these values, DP-SCAFFOLD with a warm round by all users; parts: that are
+    replaced."""
     from dpfl_theory.simulation import Cohort, FullGradient, Simulation
 
     K, size = int(instance["K"]), int(instance["size"])
-    eta_g = values["eta_g"]
-    run = run.with_values(local_step=values["eta"] / (K * eta_g), global_step=eta_g, local_steps=K, warm_start=1)
+    run = run.with_values(local_step=values["eta_l"], global_step=values["eta_g"], local_steps=K)
+    if isinstance(run, Scaffold):
+        run = run.with_values(warm_start=1).replaced(warm_members=all_users, **parts)
     cohort = Cohort("fixed", size) if size < values["M"] else Cohort()
-    return Simulation(run.replaced(warm_members=all_users, **parts), cohort, gradient or FullGradient())
+    return Simulation(run, cohort, gradient or FullGradient())
 
 
-def experiment(instance: Mapping[str, Any], best: Step | None = None) -> Experiment:
-    """A run of DP-SCAFFOLD-warm. best: eta~ from the symbols' values, at most the limit; None for the instance's share
-    of the limit."""
-    from dpfl_theory.algorithms.record_level import DPScaffold
+def _prescribed(statement: Statement, name: str, values: Mapping[str, float], otherwise: float) -> float:
+    """``sigma_g``, or ``eta``, that is eta~, as the statement prescribes it; another number where it does not."""
+    found = {} if statement.prescription is None else prescription_of(statement)
+    if "eta_l" in found:
+        found["eta"] = found["eta_l"] * found["eta_g"] * symbols_of(statement)["K"]
+    return float(evaluate(found[name], values, statement.id)) if name in found else otherwise
+
+
+def run(
+    statement: Statement,
+    instance: Mapping[str, Any],
+    method: str = "scaffold",
+    average: str = "",
+    steps_of: Statement | None = None,
+    **known: float,
+) -> Experiment:
+    """A run at the steps, and the noise, that the statement prescribes, or those of the instance. The steps are
+    ``longer`` times as long if the instance says so, and at most its share of the longest ones.
+
+    method: ``scaffold``, or ``fedavg``, with B = 1 and G from the users' gradients; average: the server shows the mean
+    with weights (1 - mu eta~/2)^{-t}, ``before`` of x^0, ..., x^{T-1} and ``after`` of x^1, ..., x^T (DP-SCAFFOLD-warm:
+    of the former, since its first round stays at x^0); steps_of: another statement that prescribes them; known: values
+    of more symbols. ``constants`` of the instance has factors of symbols, whose values are then not those of the run.
+    """
+    from dpfl_theory.simulation.average import WeightedAverage
     from dpfl_theory.simulation.observables import Reach
 
     problem = experiments.problem_of(instance, FAMILIES)
-    start, values = _start(instance, problem)
+    start, v = _start(instance, problem)
     threshold, T = min(problem.constants.G_record, instance.get("clip", math.inf)), int(instance["T"])
-    values |= _by_records(problem, threshold, float(instance["share"]), instance["sigma"])
-    values |= {"T": float(T), "varsigma": record_deviation(instance["problem"], problem)}
-    values["eta"] = instance["step"] * limit(values)
-    if best is not None:
-        values["eta"] = min(values["eta"], best(values))
-    run = DPScaffold(C=threshold, s=instance["share"], sigma_g=instance["sigma"])
-    algorithm = _simulated(run, values, instance)
+    v |= {"T": float(T), "s": instance["share"], "C": threshold, "d": float(problem.d), **known}
+    v["sigma_g"] = _prescribed(statement, "sigma_g", v, instance["sigma"])
+    v |= _by_records(problem, threshold, instance["share"], v["sigma_g"])
+    v["varsigma"] = record_deviation(instance["problem"], problem)
+    v["mu"] = instance["problem"]["parameters"].get("ridge", 0.0)
+    if method == "fedavg":
+        v |= {"G": dissimilarity(problem), "B": 1.0}
+    longest = instance["step"] * limit(v) if method == "scaffold" else 1 / (16 * v["nu"])
+    v["eta"] = min(longest, instance.get("longer", 1.0) * _prescribed(steps_of or statement, "eta", v, math.inf))
+    v["eta_l"] = v["eta"] / (v["K"] * v["eta_g"])
+    kind = {"scaffold": DPScaffold, "fedavg": RecordLevelFedAvg}[method]
+    described = kind(C=threshold, s=instance["share"], sigma_g=v["sigma_g"])
+    algorithm, rounds = _simulated(described, v, instance), T + (method == "scaffold")
+    if average:
+        with_start = method == "fedavg" and average == "before"
+        algorithm = WeightedAverage(algorithm, 1 - v["mu"] * v["eta"] / 2, with_start)
+        rounds = T - with_start
+    v |= {name: v[name] * factor for name, factor in instance.get("constants", {}).items()}
     reach = Reach.anywhere(problem)
-    return Experiment(problem, algorithm, T + 1, start, values, replicates=instance["replicates"], reach=reach)
+    return Experiment(problem, algorithm, rounds, start, _own(v, statement), instance["replicates"], reach)
+
+
+def _own(values: Mapping[str, float], statement: Statement) -> dict[str, float]:
+    """Those of this statement's symbols."""
+    return {s.name: values[s.name] for s in statement.symbols if s.name in values}
+
+
+def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: float) -> Runs:
+    """The runs of a statement."""
+    return Runs(TABLE, lambda statement, instance: run(statement, instance, method, average, **known), edges=edges)
 
 
 def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:
@@ -178,17 +216,14 @@ def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}
     """
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return chosen_values(round_experiment(instance, limit, known), statement)
+        found = round_experiment(instance, limit, known)
+        return replace(found, values=_own(found.values, statement))
 
     return Runs(ROUND, build, label=f"{label}, ")
 
 
 def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = lambda _: {}) -> Experiment:
     """A run of one round, with the values of all symbols."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.record_level import DPScaffold
-    from dpfl_theory.algorithms.scaffold import Scaffold, lagging
     from dpfl_theory.simulation import NoisyGradient
     from dpfl_theory.simulation.observables import Reach
 
@@ -216,64 +251,3 @@ def round_experiment(instance: Mapping[str, Any], limit: Step, known: Known = la
     means, replicates = known(values) if share == 1 else {}, int(instance["replicates"])
     values |= claimed
     return Experiment(problem, algorithm, 2, start, values, replicates, Reach.anywhere(problem), known=means)
-
-
-def as_fedavg(found: Experiment, eta_l: float) -> Experiment:
-    """The run with DP-FedAvg in place of DP-SCAFFOLD-warm: its own step size, and no warm round."""
-    from dpfl_theory.algorithms.record_level import RecordLevelFedAvg
-    from dpfl_theory.simulation import Simulation
-
-    known: Any = found.algorithm
-    own = {name: getattr(known.run, name) for name in RecordLevelFedAvg.parameters}
-    run = RecordLevelFedAvg(**{**own, "local_step": eta_l})
-    return replace(found, algorithm=Simulation(run, known.cohort), rounds=found.rounds - 1)
-
-
-def chosen_values(found: Experiment, statement: Statement, **more: float) -> Experiment:
-    """The run with only the values of this statement's symbols, also those given in ``more``."""
-    names = {symbol.name for symbol in statement.symbols}
-    return replace(found, values={name: v for name, v in {**found.values, **more}.items() if name in names})
-
-
-def claimed(found: Experiment, instance: Mapping[str, Any]) -> Experiment:
-    """The run with restated constants of the problem: ``constants`` of the instance has their factors."""
-    factors = instance.get("constants", {})
-    return replace(found, values={**found.values, **{name: found.values[name] * f for name, f in factors.items()}})
-
-
-def runs(best: Step | None = None) -> Runs:
-    """The runs at the longest steps, or at those of ``best`` where they are shorter."""
-    return Runs(
-        TABLE, lambda statement, instance: claimed(chosen_values(experiment(instance, best), statement), instance)
-    )
-
-
-def longest(values: Mapping[str, float], method: str = "scaffold") -> float:
-    """eta~ of Theorems C.1 and C.2 as printed, B = 1."""
-    return limit(values) if method == "scaffold" else 1 / (16 * values["nu"])
-
-
-def averaged(step: Step = lambda _: math.inf, method: str = "scaffold", edges: bool = True, **constants: float) -> Runs:
-    """Runs whose server shows the mean with weights (1 - mu eta~/2)^{-t}: of x^0, ..., x^{T-1} for DP-SCAFFOLD-warm,
-    whose first round stays at x^0, of x^1, ..., x^T for DP-FedAvg.
-
-    step: a shorter one than the longest; constants: more values of symbols.
-    """
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.simulation.average import WeightedAverage
-
-        found = experiment(instance)
-        mu = instance["problem"]["parameters"].get("ridge", 0.0)
-        more = {"mu": mu, **constants}
-        if method == "fedavg":
-            more |= {"G": dissimilarity(found.problem), "B": 1.0}
-        v = {**found.values, **more}
-        eta = min(step(v), longest(v, method))
-        eta_l = eta / (v["K"] * v["eta_g"])
-        known: Any = found.algorithm
-        run = known.with_values(local_step=eta_l) if method == "scaffold" else as_fedavg(found, eta_l).algorithm
-        weighted = replace(found, algorithm=WeightedAverage(run, 1 - mu * eta / 2), rounds=int(v["T"]))
-        return claimed(chosen_values(weighted, statement, **more, eta_l=eta_l), instance)
-
-    return Runs(TABLE, build, edges=edges)

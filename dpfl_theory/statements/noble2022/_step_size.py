@@ -7,7 +7,6 @@ c_2 eta~^2 with A = D_0^2/gain or F_0/gain; weighted for strong convexity, A/T b
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -18,7 +17,7 @@ from dpfl_theory.core import Check, Outcome, Statement, Symbols
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022._utility import log_factor, variance
+from dpfl_theory.statements.noble2022._utility import variance
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import proved
 
@@ -44,14 +43,10 @@ def rate(s: Mapping[str, Any]) -> Any:
     return sp.Min(s["l"] * s["nu"] / 108, s["mu"] * s["l"] ** sp.Rational(2, 3) / 48) / s["nu"]
 
 
-def unless_quiet(step: Any, values: Mapping[str, Any]) -> float:
-    """A step that balances the noise, as a number; inf without noise."""
-    quiet = not (values["varsigma"] or values["Sigma"])
-    return math.inf if quiet else float(evaluate(step, values))
-
-
-def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> Outcome:
-    """Whether expressions of l, nu, M, eta~, eta_g (and mu) are nonnegative up to the longest step, for eta_g >= 1.
+def least_slacks(slack: Any, units: Mapping[str, Any], s: Mapping[str, Any], per: str) -> Outcome:
+    """Whether the coefficients of moments in a slack, and the rest of it, the noise, are nonnegative up to the longest
+    step, for eta_g >= 1. units: of each, by the moment's name; what is left has the symbols l, nu, M, eta~, eta_g (and
+    mu).
 
     With theta = 24 nu eta~/l^(2/3), p = l^(2/3), h = 1/eta_g^2 and phi = 54 mu eta~/l in [0, 1] and z = lM/eta_g^2 >= 0
     each must be affine in each symbol: the corners of the first four decide, where the slack at z = 0 and its increase
@@ -59,9 +54,11 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     """
     theta, p, h, phi, z = sp.symbols("theta p h phi z", positive=True)
     share, eta, eta_g = s["l"], s["eta"], s["eta_g"]
-    least = {}
-    for name, slack in slacks.items():
-        ratio = sp.simplify(slack).subs(s["M"], z * eta_g**2 / share)
+    slack, least = sp.expand(slack), {}
+    noise = slack.subs({s[name]: 0 for name in units if name != "noise"})
+    for name, unit in units.items():
+        part = (noise if name == "noise" else slack.coeff(s[name])) / unit
+        ratio = sp.simplify(part).subs(s["M"], z * eta_g**2 / share)
         ratio = ratio.subs(s["mu"], phi * share / (54 * eta)) if "mu" in s else ratio
         ratio = ratio.subs(eta, theta * step_limit_symbolic(s)).subs(eta_g, 1 / sp.sqrt(h))
         ratio = sp.expand(sp.simplify(ratio.subs(share, p ** sp.Rational(3, 2))))
@@ -76,6 +73,20 @@ def least_slacks(slacks: Mapping[str, Any], s: Mapping[str, Any], per: str) -> O
     shown = ", ".join(f"{name} {value}" for name, value in least.items())
     fine = all(value >= 0 for value in least.values())
     return Outcome(True if fine else None, f"the least slack of each coefficient: {shown}", {"slacks": shown})
+
+
+def two_cases(s: Formula, start: Any, noise: Any, best: Any) -> Outcome:
+    """T rounds leave f(eta~) = start + noise, of which the first falls like 1/eta~ and the second grows like eta~.
+
+    At eta~ = min(a, b), b the best step and a the longest one: f(b) is the noise term. If a < b, the second part is at
+    most that at b, which is half of f(b), and the first one at a is the start term.
+    """
+    terms, a = s.terms, step_limit_symbolic(s)
+    return proved(
+        (sp.simplify((start + noise).subs(s.eta, best) ** 2), sp.simplify(terms["noise"] ** 2), "f at b, squared"),
+        (start.subs(s.eta, a), terms["start"], "f's first part at the longest step"),
+        (sp.simplify(noise.subs(s.eta, best) ** 2), sp.simplify(terms["noise"] ** 2 / 4), "f's second part at b"),
+    )
 
 
 @dataclass(frozen=True)
@@ -102,51 +113,25 @@ ROUNDS = {
 """The inequality that one round of each class keeps."""
 
 
-def start(kind: str, v: Mapping[str, Any], number: Any = float) -> Any:
+def start(kind: str, v: Mapping[str, Any]) -> Any:
     """A = D_0^2/gain or F_0/gain."""
-    return (v["F0"] if kind == "non-convex" else v["D0"] ** 2) / number(ROUNDS[kind].gain)
+    return (v["F0"] if kind == "non-convex" else v["D0"] ** 2) / sp.Rational(ROUNDS[kind].gain)
 
 
-def coefficients(kind: str, v: Mapping[str, Any], number: Any = float) -> tuple[Any, Any, Any]:
-    """The two parts of c_1, of the noise and of the sampling of users, and c_2, of values that are numbers or symbols.
-    number: converts a fraction to one of them.
-    """
+def coefficients(kind: str, v: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    """The two parts of c_1, of the noise and of the sampling of users, and c_2."""
     claim = ROUNDS[kind]
     unit = v["nu"] if kind == "non-convex" else 1
     cohort = v["l"] * v["M"]
-    noise = number(claim.noise / claim.gain) * unit * variance(v) / (v["K"] * cohort)
-    users = number(claim.users / claim.gain) * unit * (1 - v["l"]) * v["G"] ** 2 / cohort
-    return noise, users, number(claim.drift / claim.gain) * unit * v["nu"] * v["G"] ** 2 / cohort
+    noise = sp.Rational(claim.noise / claim.gain) * unit * variance(v) / (v["K"] * cohort)
+    users = sp.Rational(claim.users / claim.gain) * unit * (1 - v["l"]) * v["G"] ** 2 / cohort
+    return noise, users, sp.Rational(claim.drift / claim.gain) * unit * v["nu"] * v["G"] ** 2 / cohort
 
 
-def weight(v: Mapping[str, Any], number: Any = float) -> Any:
+def weight(v: Mapping[str, Any]) -> Any:
     """W = gain (c_1 + 2 c_2/(mu T)) of the strongly convex step: mu^2 D_0^2 T is compared with it."""
-    noise, users, c2 = coefficients("strongly convex", v, number)
-    return number(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (v["mu"] * v["T"]))
-
-
-def step(kind: str, values: Mapping[str, float], longer: float = 1.0) -> float:
-    """eta~ = min(1/(8 (1 + B^2) nu), sqrt(A/(c_1 T)), (A/(c_2 T))^(1/3)) for ``convex`` and ``non-convex``.
-
-    A term that is 0 asks for no shorter step. longer: multiplies the last two.
-    """
-    noise, users, c2 = coefficients(kind, values)
-    A, c1, T = start(kind, values), noise + users, values["T"]
-    return min(
-        _longest(values),
-        longer * math.sqrt(A / (c1 * T)) if c1 else math.inf,
-        longer * math.cbrt(A / (c2 * T)) if c2 else math.inf,
-    )
-
-
-def strong_step(values: Mapping[str, float]) -> float:
-    """eta~ = min(1/(8 (1 + B^2) nu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
-    mu, T, W, longest = values["mu"], values["T"], weight(values), _longest(values)
-    return min(longest, 2 * log_factor(mu, values["D0"], T, W) / (mu * T)) if W else longest
-
-
-def _longest(v: Mapping[str, float]) -> float:
-    return 1 / (8 * (1 + v["B"] ** 2) * v["nu"])
+    noise, users, c2 = coefficients("strongly convex", v)
+    return sp.Rational(ROUNDS["strongly convex"].gain) * (noise + users + 2 * c2 / (v["mu"] * v["T"]))
 
 
 _NAMES = ("noise", "sampling of users", "heterogeneity")
@@ -167,11 +152,11 @@ def round_constants(statement: Statement, kind: str) -> RoundConstants:
     """
     s, terms, known = symbols_of(statement), sides_of(statement).rhs, ROUNDS[kind]
     point = {name: Fraction(1, 2) if name == "l" else 1 for name in s}
-    parts = [evaluate(part, point) for part in coefficients(kind, s, sp.Rational)]
+    parts = [evaluate(part, point) for part in coefficients(kind, s)]
     strongly = kind == "strongly convex"
     unit = evaluate(terms["start"] * (sp.exp(_exponent(s)) if strongly else 1), point)  # what the start leaves, and A/T
     unit = unit * 2 / _TALL if strongly else unit / 16
-    gain = known.gain * evaluate(start(kind, s, sp.Rational), point) / unit
+    gain = known.gain * evaluate(start(kind, s), point) / unit
     if strongly:
         entered = [evaluate(terms[name], point) for name in _NAMES]
         rest = _SHORT / 2 * known.gain / gain
@@ -199,8 +184,8 @@ def three_cases(kind: str) -> Check:
     @algebra("the step size")
     def step(s: Formula) -> Proof:
         terms = s.terms
-        noise, users, c2 = coefficients(kind, s, sp.Rational)
-        share = start(kind, s, sp.Rational) / s.T
+        noise, users, c2 = coefficients(kind, s)
+        share = start(kind, s) / s.T
         a, c = sp.symbols("a c", positive=True)  # A/T, and c_1 or c_2
         b, e = sp.sqrt(a / c), sp.cbrt(a / c)
         parts = terms["noise"] ** 2 + terms["sampling of users"] ** 2
@@ -228,11 +213,11 @@ def logarithm(ratio: Callable[[Symbols], Any]) -> Check:
     @algebra("the step size")
     def step(s: Formula) -> Proof:
         terms = s.terms
-        parts = dict(zip(_NAMES, coefficients("strongly convex", s, sp.Rational)))
+        parts = dict(zip(_NAMES, coefficients("strongly convex", s)))
         m, more, log, T = sp.symbols("m more log T", positive=True)
         n, u, h = symbols = sp.symbols("n u h", positive=True)  # the two parts of c_1, and c_2
         rounds, short, tall = s.mu * s.T, sp.Rational(_SHORT), sp.Rational(_TALL)
-        half = s.mu / 2 * start("strongly convex", s, sp.Rational)
+        half = s.mu / 2 * start("strongly convex", s)
         W = sp.Rational(ROUNDS["strongly convex"].gain) * (n + u + 2 * h / rounds)
         left = half * short * W / (s.mu**2 * s.D0**2 * s.T)
         left = sp.expand(left + (n + u) * 2 * log / rounds + h * (2 * log / rounds) ** 2)

@@ -8,18 +8,19 @@ the averaged output are read as nonnegative with sum 1.
 
 from __future__ import annotations
 
-import math
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Symbol, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Source, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022 import REFERENCE
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-PAPER = "noble2022"
+PAPER = REFERENCE.id
 ROUND_PART = (
     "It decides the inequality that one round must keep so that T rounds add up to the bound; the algebra of the step "
     "size decides that they do."
@@ -67,6 +68,27 @@ SLACK = 1e-9
 """The rounding error that a constant of a problem, or a rate times a number, may have, relative to it."""
 
 
+_KINDS = {"claim": "corollary", "eq": "step"}
+_PARTS = {"strongly-convex": " (1)", "convex": " (2)", "non-convex": " (3)"}
+_NAME = re.compile(r"([a-z]+)([A-Z]?[.\d]*\d)(?:\.([a-z-]+))?")
+
+
+def named(name: str, where: str = "", provenance: str = "read") -> dict[str, Any]:
+    """Id, kind and source of a statement, from its name and the paper's contents; where: its place, if that says more.
+
+    >>> found = named("theoremC.1.convex.repaired")
+    >>> found["id"], found["kind"], found["source"].where
+    ('noble2022.theoremC.1.convex.repaired', 'theorem', 'Theorem C.1 (2), Appendix C.2')
+    """
+    id_, found = f"{PAPER}.{name}", _NAME.match(name)
+    assert found is not None, name
+    word, number, part = found.groups()
+    chapter, equation = REFERENCE.place(id_)[1], f"({number})" if word == "eq" else ""
+    usual = chapter if equation else f"{word.capitalize()} {number}{_PARTS.get(part, '')}, {chapter}"
+    source = Source(PAPER, where or usual, equation, provenance=provenance)
+    return {"id": id_, "kind": _KINDS.get(word, word), "source": source}
+
+
 def symbols(*names: str) -> tuple[Symbol, ...]:
     """The symbols with these names, in this order."""
     return tuple(SYMBOLS[name] for name in names)
@@ -95,11 +117,6 @@ def shared(s: Mapping[str, Any]) -> Any:
 def logarithm(s: Mapping[str, Any], W: Any) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), from sympy symbols."""
     return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
-
-
-def log_factor(mu: float, D0: float, T: float, W: float) -> float:
-    """The same from numbers; 1 for W = 0, where the term that it multiplies is 0."""
-    return math.log(max(math.e, mu**2 * D0**2 * T / W)) if W else 1.0
 
 
 def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | None:

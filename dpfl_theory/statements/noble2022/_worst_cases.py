@@ -11,7 +11,7 @@ Algorithm 1 may not need.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -19,10 +19,11 @@ from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.core import checks as checks_of
-from dpfl_theory.semantics.base import Vector, World, average, expected
+from dpfl_theory.lazy import PEPit
+from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
-from dpfl_theory.statements.noble2022._moments import mean_square
+from dpfl_theory.statements.noble2022._moments import Lagged
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.noble2022._utility import ROUND_PART
 
@@ -32,10 +33,8 @@ Opened = tuple[FunctionClass, Vector, Any]
 def opened(kind: str, users: int, mu: float = 0.0, L: float = 1.0, errs: bool = True) -> Opened:
     """Users with any L-smooth functions of a class, ``convex``, ``strongly convex`` with mu or ``non-convex``; x^{t-1},
     and V, the errors' second moment; without ``errs`` it is 0."""
-    from PEPit import PEP, Expression
-
-    problem = PEP()
-    V = Expression() if errs else 0.0
+    problem = PEPit.PEP()
+    V = PEPit.Expression() if errs else 0.0
     if errs:
         problem.add_constraint(V >= 0)
     world = FunctionClass(problem, declared(problem, kind, users, mu, L), V)
@@ -68,49 +67,34 @@ def scaffold_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCa
     star = any(symbol.name == "gap" for symbol in statement.symbols)
     if star:
         world.minimiser_at_origin()
-    before, lagged = earlier_rounds(world, x, K, V, noise)
+    before = earlier_rounds(world, x, K, V, noise)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
-        after = run_round(algorithm, world, *before.following, size=size, errors=noise, unseen=True)
-        return {
-            "move": world.square(after.x - x),
-            "drift": mean_square(world, [path[1:] for path in after.paths], x),
-            "lag_after": lag(world, after, lagged),
-            "distance_after": world.square(after.x),
-        }
+        now = run_round(algorithm, world, *before.run.following, size=size, errors=noise, unseen=True)
+        return before.observed(world, now, world.zero)
 
     values = {
-        "nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"])),
-        "slope": world.square(world.mean_gradient(x)), "distance": world.square(x),
-        "lag": mean_square(world, lagged, x), **sizes(M, size, K, V), **expected(world, observed),
-    }  # fmt: skip
+        **{"nu": 1.0, "mu": mu, "eta": step, "eta_g": eta_g, "alpha": Fraction(str(instance["power"]))},
+        **{"slope": world.square(world.mean_gradient(x)), **before.known(world, world.zero)},
+        **sizes(M, size, K, V),
+        **expected(world, observed),
+    }
     return WorstCase(world.problem, {**values, "gap": world.suboptimality(x)} if star else values)
 
 
-Paths = tuple[tuple[Vector, ...], ...]
-
-
-def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> tuple[RoundResult, Paths]:
+def earlier_rounds(world: FunctionClass, x: Vector, K: int, V: Any, noise: bool = True) -> Lagged:
     """The state that earlier rounds may have left at x, and the points where each user's control variate was set; with
     ``noise`` it has an error of its own."""
-    from PEPit import Point
-
     users = range(world.clients)
-    lagged = tuple(tuple(Vector(Point()) for _ in range(K)) for _ in users)
+    lagged = tuple(tuple(Vector(PEPit.Point()) for _ in range(K)) for _ in users)
     own = tuple(average([world.gradient(i, p) for p in lagged[i]]) for i in users)
     if noise:
-        old = tuple(Vector(Point()) for _ in users)
+        old = tuple(Vector(PEPit.Point()) for _ in users)
         for e in old:
             world.problem.add_constraint(K * world.square(e) <= V)
         own = tuple(variate + e for variate, e in zip(own, old))
-    return RoundResult(x, (average(own), own)), lagged
-
-
-def lag(world: World, after: RoundResult, lagged: Sequence[Sequence[Vector]]) -> Any:
-    """F_t: how far the points of the users' last local steps are from x^t, K of each."""
-    heard = [after.paths[i][: len(old)] if i in after.cohort else old for i, old in enumerate(lagged)]
-    return mean_square(world, heard, after.x)
+    return Lagged(RoundResult(x, (average(own), own)), lagged)
 
 
 def sizes(M: int, size: int, K: int, V: Any) -> dict[str, Any]:
@@ -158,14 +142,12 @@ def fedavg_round(statement: Statement, instance: Mapping[str, Any], claim: Round
 
     Assumption 4 is required only at x; the errors of the local steps are +xi or -xi with xi^2 <= V.
     """
-    from PEPit import Expression
-
     kind = str(instance["class"])
     stated = claim or round_constants(statement, kind)
     M, size, K = (int(instance[name]) for name in ("M", "size", "K"))
     B, mu, step = floats(instance, B=1, mu=0, step=1)
     step, eta_g = step / (8 * (1 + B**2)), math.sqrt(size)
-    (world, x, V), G2 = opened(kind, M, mu), Expression()
+    (world, x, V), G2 = opened(kind, M, mu), PEPit.Expression()
     world.problem.add_constraint(G2 >= 0)
     slope, squares = world.square(world.mean_gradient(x)), [world.square(world.gradient(i, x)) for i in range(M)]
     world.problem.add_constraint(average(squares) <= G2 + B**2 * slope)
@@ -194,12 +176,10 @@ def free_step(statement: Statement, instance: Mapping[str, Any], cost: float | N
     The round keeps the gain that the statement's bound needs for ``cost`` eta~ ||y - x||^2, by default the `price` of
     the drift in the proof.
     """
-    from PEPit import Point
-
     kind, (mu, step) = str(instance["class"]), floats(instance, mu=0, step=1)
     step, claim = step / 16, round_constants(statement, kind)
     cost = float(price(kind, step, mu, float(claim.split))) if cost is None else cost
-    (world, x, _), y = opened(kind, 1, mu, errs=False), Vector(Point())
+    (world, x, _), y = opened(kind, 1, mu, errs=False), Vector(PEPit.Point())
     before, after, progress = _kept(kind, world, x, lambda: x - step * world.gradient(0, y))
     right = (1 - mu * step / 2) * before + cost * step * world.square(y - x)
     left = after + float(claim.gain) * step * progress

@@ -28,8 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Symbols, battery
-from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _runs as runs
@@ -96,13 +95,8 @@ def _privacy_term(s: Formula) -> Proof:
 def _same_as_theorem_c2(s: Formula) -> Proof:
     """All terms but the privacy bound are those of Theorem C.2 (2) without Sigma_g."""
     given = s.like(theoremC_2.CONVEX, Sigma=0)
-    ours = sum(v for name, v in sides_of(s.statement).rhs.items() if name != "privacy")
+    ours = sum(v for name, v in s.terms.items() if name != "privacy")
     return given.rhs, ours, "Theorem C.2 against the last terms"
-
-
-def _printed(s: Formula) -> dict[str, Any]:
-    """The right side at c = 1."""
-    return {name: term.subs(s.c, 1) for name, term in sides_of(s.statement).rhs.items()}
 
 
 def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
@@ -116,7 +110,10 @@ def _constant(method: str, found: list[Outcome], *factors: Any) -> Outcome:
 def scaffold_constant(s: Formula) -> Proof:
     """Lemma C.8 repaired with eta_g = sqrt(lM): sqrt(x^2 + y^2) <= x + y parts its noise term into that of the records
     and that of sigma_g*; log(2y) <= 2 log(y) for y >= 2 takes the latter's logarithms to the printed ones."""
-    given, printed = s.like(lemmaC_8.REPAIRED, Sigma=_noise(s), eta_g=sp.sqrt(s.l * s.M)).terms, _printed(s)
+    given, printed = (
+        s.like(lemmaC_8.REPAIRED, Sigma=_noise(s), eta_g=sp.sqrt(s.l * s.M)).terms,
+        of(s.statement, c=1).terms,
+    )
     squares = (8 * sp.sqrt(5) * printed["sampling"]) ** 2 + (16 * sp.sqrt(10) * privacy(s, 2)) ** 2
     found = [
         equal(sp.expand(given["noise"] ** 2), sp.expand(squares), "the square of the noise term, in two parts"),
@@ -129,7 +126,7 @@ def scaffold_constant(s: Formula) -> Proof:
 def fedavg_constant(s: Formula) -> Proof:
     """Theorem C.2 (2) repaired at sigma_g*: sqrt(x^2 + y^2) <= x + y parts its noise term, log(2y) <= 2 log(y), lM >= 1
     and 6(1 + B^2) <= 12 B^2 for B >= 1."""
-    given, printed = s.like(theoremC_2.CONVEX_REPAIRED, Sigma=_noise(s)).terms, _printed(s)
+    given, printed = s.like(theoremC_2.CONVEX_REPAIRED, Sigma=_noise(s)).terms, of(s.statement, c=1).terms
     parts = (sp.sqrt(3) * printed["sampling"]) ** 2 + (2 * sp.sqrt(6) * privacy(s, 2)) ** 2
     users, drift = 3 * sp.sqrt(10) / 4, sp.cbrt(189) / 4
     room = sp.expand(sp.simplify(12 * printed["start"] / given["start"] * (1 + s.B**2) - (1 + s.B**2)))
@@ -178,9 +175,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUN
 _PRIVACY = ("noble2022.theorem4.1.third-party", "noble2022.theorem4.1.server")
 
 SCAFFOLD: Statement = Statement(
-    id="noble2022.theorem4.2.scaffold",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2", provenance="restored"),
+    **noble.named("theorem4.2.scaffold", provenance="restored"),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.WARM),
@@ -193,9 +188,7 @@ SCAFFOLD: Statement = Statement(
 )
 
 FEDAVG: Statement = Statement(
-    id="noble2022.theorem4.2.fedavg",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem 4.2, Section 4.2"),
+    **noble.named("theorem4.2.fedavg"),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(*_BASE, noble.DISSIMILAR),

@@ -30,21 +30,18 @@ SymPy decides the identities behind the steps and the signs of the remaining pol
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022 import _moments as moments
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _step_size as step_size
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
-from dpfl_theory.statements.noble2022._instances import TABLE
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors
@@ -66,9 +63,7 @@ def _drift(s: Symbols) -> Any:
 
 
 CONVEX: Statement = Statement(
-    id="noble2022.theoremC.2.convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
+    **noble.named("theoremC.2.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -90,8 +85,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.2.strongly-convex",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    **noble.named("theoremC.2.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH_FEDAVG),
     sides=lambda s: Sides(
@@ -104,15 +98,16 @@ STRONGLY_CONVEX: Statement = replace(
         },
     ),
     checks=battery(
-        refuting.two_slopes, refuting.bounded_gradients, runs.averaged(method="fedavg", edges=False, c=1.0)("moderate")
+        refuting.two_slopes,
+        refuting.bounded_gradients,
+        runs.runs("fedavg", "after", edges=False, c=1.0)("moderate"),
     ),
     smoke=("four users, T = 600, c = 1",),
 )
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.2.non-convex",
-    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
+    **noble.named("theoremC.2.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -222,7 +217,7 @@ def _local_steps() -> dict[str, tuple[Any, Any]]:
 
 def ratio(s: Symbols) -> Any:
     """mu^2 D_0^2 T/W, W = 7V/(5KlM) + 5 (1 - l) G^2/(2lM) + 28 nu G^2/(9 mu T lM)."""
-    return s.mu**2 * s.D0**2 * s.T / step_size.weight(s, sp.Rational)
+    return s.mu**2 * s.D0**2 * s.T / step_size.weight(s)
 
 
 def _strongly_convex_sides(s: Symbols) -> Sides:
@@ -273,53 +268,27 @@ def _prescription(kind: str) -> Callable[[Symbols], Mapping[str, Any]]:
         if kind == "strongly convex":
             slowest = sp.Max(slowest, s.mu * s.T / (2 * sp.log(sp.Max(sp.E, ratio(s)))))
         else:  # the largest of the reciprocals: nothing is divided by c_1 or c_2, which may be 0
-            noise, users, c2 = step_size.coefficients(kind, s, sp.Rational)
-            per_start = s.T / step_size.start(kind, s, sp.Rational)
+            noise, users, c2 = step_size.coefficients(kind, s)
+            per_start = s.T / step_size.start(kind, s)
             slowest = sp.Max(slowest, sp.sqrt((noise + users) * per_start), sp.cbrt(c2 * per_start))
         return {"eta_g": eta_g, "eta_l": 1 / (s.K * eta_g * slowest)}
 
     return build
 
 
-def _run(step: Callable[[Mapping[str, float]], float], weighted: bool = False) -> Runs:
-    """Runs with B = 1, G from the users' gradients and this step size: means over x^0, ..., x^{T-1}; weighted: one mean
-    of them with weights (1 - mu eta~/2)^{-t}, after the last round."""
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        from dpfl_theory.simulation.average import WeightedAverage
-
-        found = runs.experiment(instance)
-        mu = instance["problem"]["parameters"].get("ridge", 0.0)
-        v = {**found.values, "G": runs.dissimilarity(found.problem), "B": 1.0, "mu": mu}
-        v["eta_l"] = step(v) / (v["K"] * v["eta_g"])
-        fedavg = runs.claimed(
-            runs.chosen_values(replace(runs.as_fedavg(found, v["eta_l"]), values=v), statement), instance
-        )
-        if not weighted:
-            return fedavg
-        known = fedavg.values
-        ratio = 1 - known["mu"] * known["K"] * known["eta_g"] * known["eta_l"] / 2
-        average = WeightedAverage(fedavg.algorithm, ratio, with_start=True)
-        return replace(fedavg, algorithm=average, rounds=fedavg.rounds - 1)
-
-    return Runs(TABLE, build)
-
-
 def _battery(kind: str) -> tuple[Check, ...]:
     """The step size, one round, T rounds of quadratics, and runs."""
     if kind == "strongly convex":
-        step, run = step_size.logarithm(ratio), _run(step_size.strong_step, weighted=True)
+        step, run = step_size.logarithm(ratio), runs.runs("fedavg", "before")
         found = run("ridge-users", near="moderate", without=runs.NO_RECORDS)
     else:
-        step, run = step_size.three_cases(kind), _run(functools.partial(step_size.step, kind))
+        step, run = step_size.three_cases(kind), runs.runs("fedavg")
         found = run("users", near="four of eight users", without=runs.NO_RECORDS)
     return battery(step, proof(kind), worst.of_fedavg(kind), moments.of_fedavg(kind), found)
 
 
 CONVEX_REPAIRED: Statement = Statement(
-    id="noble2022.theoremC.2.convex.repaired",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.2 (2), Appendix C.5"),
+    **noble.named("theoremC.2.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -331,8 +300,7 @@ CONVEX_REPAIRED: Statement = Statement(
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.2.strongly-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.2 (1), Appendix C.5"),
+    **noble.named("theoremC.2.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
@@ -343,8 +311,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.2.non-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.2 (3), Appendix C.5"),
+    **noble.named("theoremC.2.non-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),

@@ -18,11 +18,12 @@ from dpfl_theory.core.check_inputs import Escape
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, total
 from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges
 
 if TYPE_CHECKING:
-    from dpfl_theory.problems.base import Problem
+    pass
 
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
@@ -72,8 +73,6 @@ def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated:
     """The repaired bound towards a third party: the least value of the statement's right side over whole orders. There
     l' = floor(lM)/M replaces l, and epsilon'' is at s' = floor(sR)/R (and at floor(lM) sigma_g^2 for one local step of
     DP-FedAvg: ``aggregated``)."""
-    import numpy as np
-
     from dpfl_theory.privacy.noble2022 import lemma_b7
 
     run = mechanism("dp-fedavg-record", point)
@@ -181,16 +180,6 @@ def both_sides(guarantee: Guarantee, view: str) -> Iterator[Check]:
     return edges(at_order(guarantee, view), {}, outside, {"epsilon < 1": at(epsilon=0.99), "s <= 1/u": at(u=63.5)})
 
 
-def _printed_noise(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
-    if "u" not in values:
-        return None
-    free = Symbols({name: sp.Symbol(name, positive=True) for name in _OF_ORDER}, "the order")  # of no statement
-    least = _least(order(free), values)
-    if values["sigma_g"] >= least * (1 - 1e-12):
-        return None
-    return f"sigma_g = {values['sigma_g']} is below the printed order with the constant u, {least}"
-
-
 HYPOTHESES = (
     *(SAMPLING, NOISE, DELTA),
     Hypothesis(
@@ -204,9 +193,11 @@ HYPOTHESES = (
         r"\sqrt{K/\log(2Tl/\delta)}$",
         partial=("u",),
     ),
-    Hypothesis.custom(
+    Hypothesis(
+        lambda s: s.sigma_g >= order(s),
         r"order form only: $\sigma_g \ge u s \sqrt{l T K \log(2Tl/\delta) \log(2/\delta)}/(\varepsilon \sqrt{M})$",
-        _printed_noise,
+        partial=("u",),
+        rounding=1e-12,
     ),
 )
 """The hypotheses of the printed theorem; those of the order form apply where u is given."""

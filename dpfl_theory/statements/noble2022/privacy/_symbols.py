@@ -15,8 +15,6 @@ from dpfl_theory.statements import prescribed_noise
 from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _utility as noble
 
-PAPER = noble.PAPER
-
 # fmt: off
 _ALL = (
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\epsilon"),

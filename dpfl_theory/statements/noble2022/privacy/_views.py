@@ -41,7 +41,8 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import mpmath, special, stats
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.rational import Quadratics
@@ -194,9 +195,6 @@ def sampled_low(point: Mapping[str, Any]) -> float:
     For each sequence of cohorts one test: the sum u of the models that separates best when the record is always drawn,
     and the best of many thresholds. Any test gives a lower limit.
     """
-    import numpy as np
-    from scipy.special import ndtr
-
     epsilon, sigma, rate = point["epsilon"], point["sigma_g"], point["s"]
     users, size, rounds = point["M"], point["m"], point["T"]
     signs = alternating(rounds)
@@ -217,8 +215,8 @@ def sampled_low(point: Mapping[str, Any]) -> float:
         shifts = np.array(moves) @ u * float(SHORTER) ** 0.5
         deviation = sigma * float(np.linalg.norm(noise.T @ u))
         thresholds = np.linspace(-3 * deviation, shifts.max() + 12 * deviation, 2001)[:, None]
-        seen = ndtr((shifts - thresholds) / deviation) @ np.array(weights)
-        total += float(np.max(seen - np.exp(epsilon) * ndtr(-thresholds[:, 0] / deviation)))
+        seen = special.ndtr((shifts - thresholds) / deviation) @ np.array(weights)
+        total += float(np.max(seen - np.exp(epsilon) * special.ndtr(-thresholds[:, 0] / deviation)))
     return total / len(sequences) * (1 - 1e-9) - UNSEEN * (1 + float(np.exp(epsilon)))
 
 
@@ -263,9 +261,6 @@ def amplified(batch: int, rate: float, cohort: int, sigma: float, gain: float) -
     -(gain' - 1) v + B_2/2 less noise, where gain' = gain (1 - B_2/b), and B_1, B_2 say whether the record was drawn.
     The other users' gradients are -C: without user 0 the sum lies 1.5 b higher. Clipping acts where |v| > b/(2 gain).
     """
-    import numpy as np
-    from scipy.special import ndtr
-
     parts = []
     for first, second in ((0, 0), (0, 1), (1, 0), (1, 1)):
         weight = (rate if first else 1 - rate) * (rate if second else 1 - rate)
@@ -276,11 +271,11 @@ def amplified(batch: int, rate: float, cohort: int, sigma: float, gain: float) -
 
     def inside(low: Any, high: Any) -> tuple[Any, Any]:
         """For -Z between low and high."""
-        p = sum(w * (ndtr((mean - low) / dev) - ndtr((mean - high) / dev)) for w, mean, dev in parts)
-        return p, ndtr(-np.asarray(low) / scale) - ndtr(-np.asarray(high) / scale)
+        p = sum(w * (special.ndtr((mean - low) / dev) - special.ndtr((mean - high) / dev)) for w, mean, dev in parts)
+        return p, special.ndtr(-np.asarray(low) / scale) - special.ndtr(-np.asarray(high) / scale)
 
-    spoiled = 2 * float(ndtr(-(batch / (2 * gain) - 1) / sigma))
-    outside = float(ndtr(-1.5 * batch / (sigma * math.sqrt(2 * cohort))))
+    spoiled = 2 * float(special.ndtr(-(batch / (2 * gain) - 1) / sigma))
+    outside = float(special.ndtr(-1.5 * batch / (sigma * math.sqrt(2 * cohort))))
     return Masses(inside, scale, math.inf, spoiled, outside)
 
 
@@ -291,31 +286,25 @@ def contracted(batch: int, rate: float, cohort: int, sigma: float, steps: int) -
     noise of the sum has variance (m - 1 + K) sigma_g^2, and the record moves it by the number of steps that use it.
     With user 0 the sum lies K b/2 lower. Clipping acts where a step's noise exceeds b/2.
     """
-    import numpy as np
-    from scipy.special import ndtr
-    from scipy.stats import binom
-
     number = np.arange(steps + 1)
-    weights = binom.pmf(number, steps, rate)
+    weights = stats.binom.pmf(number, steps, rate)
     kept = weights > 1e-25
     number, weights = number[kept], weights[kept]
     scale = sigma * math.sqrt(cohort - 1 + steps)
 
     def inside(low: Any, high: Any) -> tuple[Any, Any]:
         low, high = np.asarray(low, float), np.asarray(high, float)
-        moved = ndtr((number - low[..., None]) / scale) - ndtr((number - high[..., None]) / scale)
-        return moved @ weights, ndtr(-low / scale) - ndtr(-high / scale)
+        moved = special.ndtr((number - low[..., None]) / scale) - special.ndtr((number - high[..., None]) / scale)
+        return moved @ weights, special.ndtr(-low / scale) - special.ndtr(-high / scale)
 
-    spoiled = cohort * steps * 2 * float(ndtr(-batch / (2 * sigma)))
+    spoiled = cohort * steps * 2 * float(special.ndtr(-batch / (2 * sigma)))
     border = steps * batch / 4
-    return Masses(inside, scale, border, spoiled, float(ndtr(-border / (sigma * math.sqrt(cohort)))))
+    return Masses(inside, scale, border, spoiled, float(special.ndtr(-border / (sigma * math.sqrt(cohort)))))
 
 
 def largest_epsilon(masses: Masses, share: float, delta: float) -> float:
     """An epsilon at which delta is not enough, when user 0 takes part with probability ``share``: the largest that some
     one-sided test shows."""
-    import numpy as np
-
     starts = np.linspace(0.0, 40.0, 4001) * masses.scale
     starts = starts[starts < min(masses.reach, math.inf)]
     p, q = masses.inside(starts, np.full_like(starts, masses.reach))
@@ -332,8 +321,6 @@ def renyi_low(masses: Masses, order: float) -> float:
 
     Cells of which P has less than 1e-9 are left out, since rounding might matter in them.
     """
-    import numpy as np
-
     edges = np.linspace(-3.0, 60.0, 1261) * masses.scale
     edges = np.concatenate([[-math.inf], edges[edges < masses.reach], [masses.reach]])
     p, q = masses.inside(edges[:-1], edges[1:])

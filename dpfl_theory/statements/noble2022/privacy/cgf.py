@@ -8,11 +8,12 @@ from functools import partial
 from itertools import product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, PrivacyPoint, Sides, Source, Statement, battery, claim
+from dpfl_theory.core import Check, Hypothesis, Outcome, PrivacyPoint, Sides, Statement, battery, claim
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, PAPER, both_sides, symbols
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, both_sides, symbols
 from dpfl_theory.statements.noble2022.privacy.composition import around, composed_delta, gaussian_moment
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
@@ -171,9 +172,7 @@ def _at(name: str, build: Any, powers: str) -> Check:
 _AROUND_0 = {"lambda": ["0.01"]}, {"lambda": ["-0.01"]}
 
 LEMMA_B3: Statement = Statement(
-    id="noble2022.lemmaB.3",
-    kind="lemma",
-    source=Source(PAPER, "Lemma B.3, Appendix B.2"),
+    **noble.named("lemmaB.3"),
     symbols=symbols("rdp", "cgf", "lambda"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"CGF": s.cgf / s["lambda"]}),
@@ -188,9 +187,7 @@ LEMMA_B3: Statement = Statement(
 
 
 EQ7: Statement = Statement(
-    id="noble2022.eq7",
-    kind="step",
-    source=Source(PAPER, "Appendix B.2", "(7)"),
+    **noble.named("eq7"),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides(
@@ -316,9 +313,7 @@ def _two_mechanisms(given: str, targets: str) -> Check:
 _QUIET = {**_mechanisms(gaussian="0.1"), "answers": 20}
 
 EQ5: Statement = Statement(
-    id="noble2022.eq5",
-    kind="step",
-    source=Source(PAPER, "Appendix B.2", "(5)"),
+    **noble.named("eq5"),
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
     sides=lambda s: Sides(
@@ -334,9 +329,7 @@ EQ5: Statement = Statement(
 )
 
 EQ6: Statement = Statement(
-    id="noble2022.eq6",
-    kind="step",
-    source=Source(PAPER, "Appendix B.2", "(6)"),
+    **noble.named("eq6"),
     symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=lambda s: Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)}),
     checks=battery(_gaussian_exponent, _two_mechanisms("epsilon", "0.1 0.5 1 1.5")),

@@ -10,11 +10,12 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
-from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Source, Statement, battery, claim
+from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Statement, battery, claim
 from dpfl_theory.semantics.operations import run_round
+from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._moments import warm_start
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, PAPER, SAMPLING, edges, stated, symbols
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, SAMPLING, edges, stated, symbols
 from dpfl_theory.statements.noble2022.privacy._views import LinearRun, LinearWorld, squared_distance
 
 Points = Iterator[PrivacyPoint]
@@ -150,9 +151,7 @@ _AFFINE = {
 }
 
 SERVER: Statement = Statement(
-    id="noble2022.claim4.1.server",
-    kind="corollary",
-    source=Source(PAPER, "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
+    **noble.named("claim4.1.server", "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     hypotheses=(SAMPLING, NOISE),
     relation="claim",

@@ -13,7 +13,6 @@ from dpfl_theory.core import (
     PrivacyClaim,
     PrivacyPoint,
     Sides,
-    Source,
     Statement,
     Symbols,
     battery,
@@ -21,9 +20,11 @@ from dpfl_theory.core import (
     whole,
 )
 from dpfl_theory.core.formula import evaluate_side
-from dpfl_theory.lazy import mpmath
+from dpfl_theory.lazy import mpmath, special
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, PAPER, RATE, edges, stated, symbols
+from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, RATE, edges, stated, symbols
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 
@@ -44,9 +45,6 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
     occurs; so this pair is below, and its :math:`H_\gamma` in both places is above. H falls, so that sums over cells
     enclose the integral. The Gaussian tail beyond the last cell is closed.
     """
-    import numpy as np
-    from scipy.special import ndtr
-
     from dpfl_theory.privacy.tails import SampledUnit, SampledUnitReversed
 
     a, z = order, deviation
@@ -67,7 +65,7 @@ def subsampled_cgf(order: float, rate: float, deviation: float) -> tuple[float, 
     low = integral(a - 1, present, False) + integral(-a, absent, False)
     # H is at most q Phi(1/(2z) - z epsilon), and Phi(-x) <= exp(-x^2/2)/2.
     log_tail = (a - 1) / (2 * z * z) + (a - 1) ** 2 / (2 * z * z)
-    tail = rate * float(np.exp(log_tail)) * np.sqrt(np.pi / 2) / z * float(ndtr((a - 1) / z - reach))
+    tail = rate * float(np.exp(log_tail)) * np.sqrt(np.pi / 2) / z * float(special.ndtr((a - 1) / z - reach))
     high = integral(a - 1, present, True) + integral(-a, present, True) + 2 * tail
     slack = 1e-10
     return (float(np.log1p(a * (a - 1) * low * (1 - slack))), float(np.log1p(a * (a - 1) * high * (1 + slack))))
@@ -198,9 +196,7 @@ _WHOLE = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 
 _BROKEN = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5]}
 
 LEMMA_B7: Statement = Statement(
-    id="noble2022.lemmaB.7",
-    kind="lemma",
-    source=Source(PAPER, "Lemma B.7, Appendix B.2"),
+    **noble.named("lemmaB.7"),
     symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
     hypotheses=(_WHOLE_ORDER, RATE, NOISE),
     sides=_lemma_sides,
@@ -214,9 +210,7 @@ LEMMA_B7: Statement = Statement(
 )
 
 EQ8: Statement = Statement(
-    id="noble2022.eq8",
-    kind="step",
-    source=Source(PAPER, "Appendix B.4", "(8)"),
+    **noble.named("eq8"),
     symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
     sides=lambda s: Sides(

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, PrivacyPoint, Source, Statement, battery, claim
+from dpfl_theory.core import Check, PrivacyPoint, Statement, battery, claim
+from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, PAPER, SAMPLING, edges, stated, symbols
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges, stated, symbols
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""
@@ -56,9 +57,7 @@ def _private(_: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint
 
 
 ROUNDS: Statement = Statement(
-    id="noble2022.table1.rounds",
-    kind="table",
-    source=Source(PAPER, "Table 1, Section 5; Table 4, Appendix D.3.2"),
+    **noble.named("table1.rounds", "Table 1, Section 5; Table 4, Appendix D.3.2"),
     symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",

@@ -9,13 +9,14 @@ from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
-from dpfl_theory.core import Check, PrivacyPoint, Sides, Source, Statement, battery, claim
+from dpfl_theory.core import Check, PrivacyPoint, Sides, Statement, battery, claim
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, PAPER, SAMPLING, edges, symbols
+from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, SAMPLING, edges, symbols
 from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import proved
@@ -119,9 +120,7 @@ _ONE_MESSAGE = ("noble2022.lemmaB.4", "noble2022.lemmaB.5")
 _PRIVACY = ("noble2022.lemmaB.1", "noble2022.lemmaB.2", *_ONE_MESSAGE, "noble2022.lemmaB.6", "noble2022.lemmaB.7")
 
 THIRD_PARTY: Statement = Statement(
-    id="noble2022.theorem4.1.third-party",
-    kind="theorem",
-    source=Source(PAPER, "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
+    **noble.named("theorem4.1.third-party", "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     hypotheses=formulas.HYPOTHESES,
     relation=">=",
@@ -294,8 +293,7 @@ _QUIET, _LADDER = [*formulas.ONE_ROUND, _small_noise(4096)], {**formulas.LADDER,
 
 SERVER: Statement = replace(
     THIRD_PARTY,
-    id="noble2022.theorem4.1.server",
-    source=Source(PAPER, "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
+    **noble.named("theorem4.1.server", "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
     checks=battery(
         _solved_for_server,
         _budget_of_delta,

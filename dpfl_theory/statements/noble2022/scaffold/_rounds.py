@@ -26,7 +26,7 @@ from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import RationalWorld
 from dpfl_theory.statements.instances import Instance
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square, rounds, users_of, warm_start
+from dpfl_theory.statements.noble2022._moments import Lagged, RoundMoments, Users, rounds, users_of
 
 Limit = Callable[[Fraction], Fraction | None]
 """eta~ nu by l; None where it is no fraction."""
@@ -234,22 +234,14 @@ def enumerated_rounds(
 
     def observed() -> Mapping[tuple[int, str], Fraction]:
         found: dict[tuple[int, str], Fraction] = {}
-        now, lagged = warm_start(world, Vector(start), K), [(Vector(start),) * K] * world.clients
+        state = Lagged.warm(world, Vector(start), K)
         for t in range(count):
-            x, before = now.x, lagged
-            now = run_round(algorithm, world, *now.following, t=t, size=size, errors=True)
-            lagged = [now.paths[i][:K] if i in now.cohort else old for i, old in enumerate(before)]
-            seen = {
-                "distance": world.square(x - star),
-                "gap": average([world.value(i, x) - world.value(i, star) for i in range(world.clients)]),
-                "slope": world.square(world.mean_gradient(x)),
-                "lag": mean_square(world, before, x),
-                "drift": mean_square(world, [now.paths[i][1:] for i in now.cohort], x),
-                "move": world.square(now.x - x),
-                "lag_after": mean_square(world, lagged, now.x),
-                "distance_after": world.square(now.x - star),
-            }
+            x, now = state.run.x, run_round(algorithm, world, *state.run.following, t=t, size=size, errors=True)
+            gap = average([world.value(i, x) - world.value(i, star) for i in range(world.clients)])
+            seen = state.known(world, star) | state.observed(world, now, star)
+            seen |= {"gap": gap, "slope": world.square(world.mean_gradient(x))}
             found |= {(t, name): value for name, value in seen.items()}
+            state = state.after(now)
         return found
 
     found = expected(world, observed)

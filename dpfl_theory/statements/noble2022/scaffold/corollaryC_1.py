@@ -32,19 +32,9 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core import (
-    Check,
-    Hypothesis,
-    Performance,
-    Sides,
-    Source,
-    Statement,
-    Values,
-    WorstCase,
-    battery,
-    checks,
-)
+from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Statement, Values, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, local_path, run_round
@@ -118,27 +108,19 @@ def over_records(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
             yield Values({**symbols, "l": Fraction(size, M), "spread": spread}, {**at, "cohort": cohort})
 
 
-def control_variate(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """Var c_i^t for one user over all functions of a class, from any point and any control variate; errors are +-xi."""
-    return _of_one_user(instance, "second", "variance of a control variate of {} steps against V/K")
-
-
-def errors_of_steps(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
-    """First display for one user: E||c_i^t - (1/K) sum_k g_k||^2 for all vectors g_k in place of the gradients, which
-    may depend on all errors before, as may the errors' lengths."""
-    return _of_one_user(instance, "first", "the errors of {} steps of a user against V/K")
-
-
-def _of_one_user(instance: Mapping[str, Any], part: str, label: str) -> WorstCase:
-    from PEPit import Point
-
+def of_one_user(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
+    """Second display for one user, Var c_i^t over all functions of a class, from any point and any control variate;
+    errors are +-xi. Without a class the first display, E||c_i^t - (1/K) sum_k g_k||^2, for all vectors g_k in place of
+    the gradients. These may depend on all errors before, as may the errors' lengths."""
     K, (eta,) = int(instance["K"]), worst.floats(instance, **{"eta_l nu": 1})
+    second = "class" in instance
     world, start, V = worst.opened(instance.get("class", "non-convex"), 1)
-    world, any_ = world if part == "second" else AnyGradients(world.problem, V), Vector(Point())
-    state = (any_, (world.zero,)) if part == "first" else (world.zero, (any_,))
+    world, any_ = world if second else AnyGradients(world.problem, V), Vector(PEPit.Point())
+    state = (world.zero, (any_,)) if second else (any_, (world.zero,))
+    part = "second" if second else "first"
     (spread,) = spreads(world, RoundResult(start, state), eta, K, 1, part).values()
     values = {**worst.sizes(1, 1, K, V), "nu": 1, "eta_l": eta, "spread": spread}
-    return WorstCase(world.problem, values, label.format(K))
+    return WorstCase(world.problem, values, f"the {part} display for {K} steps of a user against V/K")
 
 
 class AnyGradients(FunctionClass):
@@ -150,10 +132,8 @@ class AnyGradients(FunctionClass):
         self._drawn: dict[tuple[Any, ...], Vector] = {}
 
     def gradient(self, client: int, x: Vector) -> Vector:
-        from PEPit import Point
-
         self.resolved(x)
-        return self._drawn.setdefault(self.resolved_multiples(x), Vector(Point()))
+        return self._drawn.setdefault(self.resolved_multiples(x), Vector(PEPit.Point()))
 
     def size_of(self, name: Hashable) -> Any:
         return super().size_of((name, *self._fallen.items()))
@@ -329,7 +309,7 @@ def _everywhere(build: Callable[..., Iterator[Values]], name: str, instance: Map
 
 def _worst(kind: str, K: int, step: str, expected: str = "holds") -> Check:
     instance = {"class": kind, "K": K, "eta_l nu": step}
-    return Check("worst-case", f"{kind}, K = {K}, eta_l nu = {step}", control_variate, instance, expected)
+    return Check("worst-case", f"{kind}, K = {K}, eta_l nu = {step}", of_one_user, instance, expected)
 
 
 def _held(_: Statement) -> Iterator[Check]:
@@ -352,7 +332,7 @@ def _held(_: Statement) -> Iterator[Check]:
     yield _everywhere(over_records, "every outcome, two users that are not convex", waves)
     yield _everywhere(over_records, "every outcome, two Huber users, long steps", far)
     errors = {f"first display, martingale errors, K = {K}": {"K": K, "eta_l nu": "1/24"} for K in (2, 3)}
-    yield from checks("worst-case", errors_of_steps, errors)
+    yield from checks("worst-case", of_one_user, errors)
     steps = {f"a gradient step, eta_l nu = {step}": {"eta_l nu": step} for step in ("1/24", "2")}
     yield from checks("worst-case", gradient_step, steps, part=_STEP)
     yield from (_worst("convex", K, step) for K, step in ((1, "1/24"), (2, "1/24"), (2, "2"), (3, "1/24"), (3, "1")))
@@ -366,9 +346,7 @@ _FAR = replace(
 )
 
 COROLLARY: Statement = Statement(
-    id="noble2022.corollaryC.1",
-    kind="corollary",
-    source=Source(noble.PAPER, "Corollary C.1, Appendix C.1"),
+    **noble.named("corollaryC.1"),
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),

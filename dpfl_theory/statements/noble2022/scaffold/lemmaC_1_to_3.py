@@ -10,8 +10,11 @@ from fractions import Fraction
 from itertools import combinations, product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, WorstCase, battery, checks
+from dpfl_theory.algorithms.scaffold import Scaffold
+from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbol, WorstCase, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance, Values
+from dpfl_theory.lazy import PEPit
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.performance import FunctionClass, declared
@@ -88,12 +91,10 @@ def error_of_a_sample(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Part 2 in the worst case: the mean of sR of R vectors, plus noise +xi or -xi with xi^2 <= Sigma_g^2/2. varsigma^2
     is at least the vectors' variance. They are the records' gradients at one point, where smooth functions may have
     any."""
-    from PEPit import PEP, Expression, Point
-
     R, drawn = int(instance["R"]), int(instance["sR"])
-    problem, spread, noise, xi = PEP(), Expression(), Expression(), Point()
+    problem, spread, noise, xi = PEPit.PEP(), PEPit.Expression(), PEPit.Expression(), PEPit.Point()
     problem.add_constraint(2 * xi**2 <= noise)
-    found = [Point() for _ in range(R)]
+    found = [PEPit.Point() for _ in range(R)]
     mean = average(found)
     problem.add_constraint(average([(g - mean) ** 2 for g in found]) <= spread)
     errors = [average(chosen) - mean for chosen in combinations(found, drawn)]
@@ -151,9 +152,7 @@ _ONE_RECORD = {"R": [1, 2, 3, 5], "d": [1, 2], "sigma_g": ["0"], "drawn": 1, "se
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 
 C1: Statement = Statement(
-    id="noble2022.lemmaC.1",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.1, Appendix C.1"),
+    **noble.named("lemmaC.1"),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(
         noble.expected(
@@ -206,9 +205,7 @@ def gradient_by_excess(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     The constraints on x*: the gradients there sum to zero, and F(x*) is not above F at x - grad F(x)/nu.
     """
-    from PEPit import PEP
-
-    problem, (nu,) = PEP(), worst.floats(instance, nu=1)
+    problem, (nu,) = PEPit.PEP(), worst.floats(instance, nu=1)
     world = FunctionClass(problem, declared(problem, instance["class"], int(instance["M"]), L=nu))
     star, x = world.minimiser_at_origin(), Vector(problem.set_initial_point())
     slope, least = world.mean_gradient(x), world.mean_value(star)
@@ -229,9 +226,6 @@ def quadratics(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def along_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Along DP-SCAFFOLD's iterates, which noise spreads over many points; ``claimed`` multiplies nu."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.scaffold import Scaffold
     from dpfl_theory.simulation import Cohort, NoisyGradient, Simulation
     from dpfl_theory.simulation.observables import Reach
 
@@ -268,9 +262,7 @@ def _gradients(kind: str) -> tuple[Check, ...]:
 
 
 C2: Statement = Statement(
-    id="noble2022.lemmaC.2",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.2, Appendix C.1"),
+    **noble.named("lemmaC.2"),
     symbols=noble.symbols("nu"),
     expectations=(
         noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2"),
@@ -362,11 +354,9 @@ def part2(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 def martingale(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Part 2 for all vectors: steps +-xi, a conditional mean and an error of its own at every node of the tree."""
-    from PEPit import PEP, Expression, Point
-
-    n, problem, variance = int(instance["n"]), PEP(), Expression()
+    n, problem, variance = int(instance["n"]), PEPit.PEP(), PEPit.Expression()
     *before, ends = (list(product((1, -1), repeat=i)) for i in range(n + 1))
-    nodes = {signs: (Point(), Point()) for one in before for signs in one}
+    nodes = {signs: (PEPit.Point(), PEPit.Point()) for one in before for signs in one}
     for one in before:
         problem.add_constraint(average([nodes[signs][1] ** 2 for signs in one]) <= variance)
     means = [n * average([nodes[signs[:i]][0] for i in range(n)]) for signs in ends]
@@ -379,12 +369,11 @@ def martingale(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 def part1_performance(_: Statement, instance: Mapping[str, Any], factor: float = 1.0) -> Performance:
     """Part 1 for all vectors over three equally likely outcomes, dependent in every way: ||sum a_i||^2 + factor n^2
     sigma_A^2."""
-    from PEPit import PEP, Expression, Point
-
-    n, problem, variance, a = int(instance["n"]), PEP(), Expression(), Point()  # a is the sum of the means
+    n, problem, variance = int(instance["n"]), PEPit.PEP(), PEPit.Expression()
+    a = PEPit.Point()  # the sum of the means
     totals = [a, a, a]
     for _i in range(n):
-        one, two = Point(), Point()
+        one, two = PEPit.Point(), PEPit.Point()
         errors = [one, two, -one - two]
         problem.add_constraint(average([e**2 for e in errors]) <= variance)
         totals = [t + e for t, e in zip(totals, errors)]
@@ -417,9 +406,7 @@ _DEPENDENT = {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}
 
 
 C3: Statement = Statement(
-    id="noble2022.lemmaC.3",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.3, Appendix C.1"),
+    **noble.named("lemmaC.3"),
     symbols=(
         Symbol("n", "number of random vectors", (0, 0), "integer", "n"),
         Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),

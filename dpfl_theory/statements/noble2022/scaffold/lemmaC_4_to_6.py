@@ -38,7 +38,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022 import _utility as noble
@@ -273,7 +273,7 @@ def _c6_checks(kind: str) -> Iterator[Check]:
 
 
 def _pair(
-    ids: tuple[str, str],
+    name: str,
     names: tuple[str, ...],
     observed: tuple[str, ...],
     sides: tuple[Callable[[Symbols], Sides], Callable[[Symbols], Sides]],
@@ -285,18 +285,16 @@ def _pair(
 ) -> tuple[Statement, Statement]:
     """A lemma as printed, by the excess of convex users, and its sharpened form, by the gradient of any users."""
     printed = Statement(
-        id=ids[0],
-        kind="lemma",
-        source=Source(noble.PAPER, f"Lemma {ids[0].removeprefix('noble2022.lemma')}, Appendix C.3"),
+        **noble.named(name),
         **noble.of_round(noble.symbols("gap", *names), *observed),
         hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, *conditions),
         sides=sides[0],
         checks=battery(by_lemma_c2(sides[1]), checks("convex"), runs("round")),
-        uses=(*uses[0], ids[1]),
+        uses=(*uses[0], f"{noble.PAPER}.{name}.sharpened"),
     )
     sharpened = replace(
         printed,
-        id=ids[1],
+        **noble.named(f"{name}.sharpened"),
         **noble.of_round(noble.symbols("slope", *names), *observed),
         hypotheses=(*BASE, *conditions),
         sides=sides[1],
@@ -307,7 +305,7 @@ def _pair(
 
 
 C4, C4_SHARPENED = _pair(
-    ids=("noble2022.lemmaC.4", "noble2022.lemmaC.4.sharpened"),
+    name="lemmaC.4",
     names=_ROUND,
     observed=("move", "drift"),
     sides=(
@@ -339,7 +337,7 @@ C4, C4_SHARPENED = _pair(
 C4_SHARPENED = replace(C4_SHARPENED, hypotheses=BASE)  # for every step
 
 C5, C5_SHARPENED = _pair(
-    ids=("noble2022.lemmaC.5", "noble2022.lemmaC.5.sharpened"),
+    name="lemmaC.5",
     names=("alpha", *_ROUND),
     observed=("lag_after", "drift"),
     sides=(_c5_sides, _c5_sides),
@@ -355,7 +353,7 @@ C5, C5_SHARPENED = _pair(
 
 _C6_STEP = r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$"
 C6, C6_SHARPENED = _pair(
-    ids=("noble2022.lemmaC.6", "noble2022.lemmaC.6.sharpened"),
+    name="lemmaC.6",
     names=_DRIFT,
     observed=("drift",),
     sides=(_c6_sides, _c6_sides),

@@ -8,7 +8,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Statement, Symbols, battery, checks
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
@@ -58,14 +58,9 @@ def combination(*of_round: Statement) -> Check:
         eta, nu = s.eta, s.nu
         sum_ = (1 - s.mu * eta / 2) * s.distance - 2 * eta * s.gap + 2 * nu * eta * known["drift"] + move.rhs
         sum_ += 27 * nu**2 * eta**2 / s.l * lag.rhs + drift.slack / nu
-        slack = sp.expand(s.rhs - sum_)
-        moments = [known[name] for name in ("gap", "drift", "lag", "distance")]
-        parts = {str(m): slack.coeff(m) for m in moments} | {"noise": slack.subs(dict.fromkeys(moments, 0))}
-        scale = {
-            "gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1),
-            "noise": eta**2 * noble.averaged(s),
-        }  # fmt: skip
-        return least_slacks({name: part / scale[name] for name, part in parts.items()}, s, "slope in lM/eta_g^2")
+        noise = eta**2 * noble.averaged(s)
+        units = {"gap": eta, "drift": nu * eta, "lag": nu**2 * eta**2, "distance": sp.Integer(1), "noise": noise}
+        return least_slacks(s.rhs - sum_, units, known, "slope in lM/eta_g^2")
 
     return step
 
@@ -155,9 +150,7 @@ _STEP = (
 )
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.7",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.7, Appendix C.3"),
+    **noble.named("lemmaC.7"),
     **noble.of_round(
         (*noble.symbols(*_NAMES), _MU, *noble.symbols(*noble.VARIANCE, *noble.COHORT)), "distance_after", "lag_after"
     ),

@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, product
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery, checks
-from dpfl_theory.core.formula import symbols_of
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, Values, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _moments as one_user
@@ -18,9 +16,7 @@ from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
-from dpfl_theory.statements.noble2022._moments import rounds, single_user, squares, users_of
-from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, unless_quiet
-from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, two_cases
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
 from dpfl_theory.statements.noble2022.scaffold.lemmaC_7 import STEP
 from dpfl_theory.statements.relations import Formula, Proof, algebra
@@ -53,49 +49,27 @@ def _telescoped(source: Statement) -> Check:
     return step
 
 
-def means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """(1/T) sum_{t<T} E(F(x^t) - F*) for every T, on quadratics; the mean over T + 1 rounds counts x^0 twice."""
-    for start, V in product(instance["start"], instance["V"]):
-        users = users_of({**instance, "start": start, "V": V})
-        moments = rounds(users, int(instance["T"]))
-        known = {**exact.symbols(users, moments[0], {**instance, "mu": "0"}), "D0": exact.root(moments[0].distance)}
-        for T in range(1, len(moments) + 1):
-            gaps = sum((m.gap for m in moments[:T]), Fraction(0))
-            values = {**known, "T": T, "F0": moments[0].gap, "excess": (gaps + moments[0].gap) / (T + 1)}
-            yield Values(values, {"T": T, "x^0": start, "V": V})
-
-
-def long_means(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
-    """The same for one user and one local step over hundreds of rounds, where standing still would exceed the bound:
-    F(x) = nu x^2/2, nu = eta_g = 1."""
-    eta, most = Fraction(instance.get("eta~ nu", "1/24")), int(instance["T"])
-    known = {"eta": eta, "eta_g": 1, "nu": 1, "K": 1, "l": 1, "M": 1, "D0": 1, "F0": Fraction(1, 2)}
-    for V in (Fraction(str(v)) for v in instance["V"]):
-        gaps = [square / 2 for square in squares(single_user(Fraction(1), eta, Fraction(1), V), most - 1)]
-        for T in range(60, most + 1, 60):
-            excess = (sum(gaps[:T], Fraction(0)) + Fraction(1, 2)) / (T + 1)
-            yield Values({**known, **exact.noise(V), "T": T, "excess": excess}, {"T": T, "V": V})
-
-
 def _means() -> Iterator[Check]:
     convex = QUADRATICS["convex"]
     one, found = convex["one user"], {}
     for name in ("one user", "two far apart, one at a time", "eight users, one at a time"):
         step = lemma.largest_step(Fraction(int(convex[name]["size"]), len(convex[name]["curvatures"])))
-        found[name] = {**convex[name], "eta~ nu": str(step)}
-    yield from checks("exact", means, found)
-    yield Check("exact", "one user, hundreds of rounds", long_means, {"T": 240, "V": ["0", "1/1000", "1"]})
+        found[name] = {**convex[name], "eta~ nu": str(step), "T": list(range(1, convex[name]["T"] + 1))}
+    yield from checks("exact", one_user.all_rounds, found)
+    yield Check("exact", "one user, hundreds of rounds", one_user.all_rounds, _LONG)
     outside = {"eta~ <= l^(2/3)/(24 nu)": {"eta~ nu": "101/2400"}, "eta_g >= 1": {"eta~ nu": "1/24", "eta_g": "99/100"}}
-    yield from edges_of("exact", means, one, outside)
+    yield from edges_of("exact", one_user.all_rounds, {**one, "T": [1]}, outside)
+
+
+_LONG = {"eta~ nu": "1/24", "T": [60, 120, 180, 240], "V": ["0", "1/1000", "1"]}
+"""Standing still would exceed the bound."""
 
 
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
 _LONGEST = Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$")
 
 EXPLICIT: Statement = Statement(
-    id="noble2022.theoremC.1.explicit",
-    kind="theorem",
-    source=Source(noble.PAPER, "derived from Lemma C.7, Appendix C.3", provenance="derived"),
+    **noble.named("theoremC.1.explicit", "derived from Lemma C.7, Appendix C.3", provenance="derived"),
     symbols=noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, _LONGEST, noble.ROUNDS),
@@ -120,29 +94,17 @@ def strongly_convex(s: Symbols) -> Any:
 
 
 def _too_short_a_step(s: Formula, strongly: bool) -> Proof:
-    """eta_l = 1/(1000 nu T) lies in the printed range, and nothing moves.
-
-    M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that gradients
-    are at most nu D_0 and E x^t >= D_0 - t eta_l nu D_0; strongly convex: F(x) = nu x^2/2, E x^t = (1 - eta_l nu)^t D_0
-    (Bernoulli). By Jensen's inequality E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With Sigma = nu
-    D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is smaller,
-    whatever c >= 1 is.
+    """M = l = K = s = eta_g = 1, x^0 = D_0. Convex: F(x) = nu x^2/2 up to |x| = D_0 and linear beyond, so that
+    gradients are at most nu D_0 and E x^t >= D_0 - t eta_l nu D_0; strongly convex: F(x) = nu x^2/2, E x^t = (1 - eta_l
+    nu)^t D_0 (Bernoulli). By Jensen's inequality E F(xbar) - F* >= (nu/2)(1 - 1/1000)^2 D_0^2 for all weights. With
+    Sigma = nu D_0/(100 c) and T = 100 c (T = 10^5 (1 + ln c) in the strongly convex case, mu = nu) the right side is
+    smaller, whatever c >= 1 is (`too_short_a_step`).
     """
     right = strongly_convex(Symbols({**s, "mu": s.nu}, s.statement.id)) if strongly else s.rhs
-    c, nu, D0 = s.c, s.nu, s.D0
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0, s.Sigma: nu * D0 / (100 * c)}
-    T = 10**5 * (1 + sp.log(c)) if strongly else 100 * c
-    ratio = right.subs(unit).subs(s.T, T).subs({nu: 1, D0: 1})  # both sides have the unit of nu D_0^2
+    T = 10**5 * (1 + sp.log(s.c)) if strongly else 100 * s.c
+    one = refuting.single(s, "K", "M", "l", "s", "R", "eta_g", "nu", "D0") | {s.Sigma: 1 / (100 * s.c), s.T: T}
     left = sp.Rational(999, 1000) ** 2 / 2
-    at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
-    falls = all(a >= b for a, b in pairwise(at))
-    refuted = falls and at[0] < left
-    return Outcome(
-        False if refuted else None,
-        f"with eta_l = 1/(1000 nu T) the left side is at least {float(left):.4g} nu D_0^2, the right side {ratio} of "
-        f"it: {float(at[0]):.3g} for c = 1 and less for larger c",
-        {"right": str(ratio)},
-    )
+    return refuting.too_short_a_step(s, right.subs(one), left, "nu D_0^2")  # which is the unit of both sides
 
 
 def short_steps(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -160,24 +122,11 @@ def _balance(s: Symbols) -> Any:
     return s.D0 / sp.sqrt(10 * s.T * noble.averaged(s) * noble.shared(s))
 
 
-def best_step(values: Mapping[str, float]) -> float:
-    """`_balance` of numbers; inf without noise."""
-    return unless_quiet(_balance(symbols_of(REPAIRED)), values)
-
-
 @algebra("the step size, convex")
 def _two_cases(s: Formula) -> Proof:
-    """f(eta) = 2 D^2/(eta T) + 20 eta W at eta = min(a, b), b = D/sqrt(10 T W), a = l^(2/3)/(24 nu).
-
-    f(b) = 4 sqrt(10) D sqrt(W/T). If a < b, 20 a W <= 20 b W = half of that, and 2 D^2/(a T) is the other term.
-    """
-    terms, a, b = s.terms, step_limit_symbolic(s), _balance(s)
-    best, second = s.like(EXPLICIT, eta=b).rhs, 20 * b * noble.averaged(s) * noble.shared(s)
-    return proved(
-        (sp.simplify(best**2), sp.simplify(terms["noise"] ** 2), "the square of f at its best step"),
-        (2 * s.D0**2 / (a * s.T), terms["start"], "f's first term at the longest step"),
-        (sp.simplify(second**2), sp.simplify(terms["noise"] ** 2 / 4), "f's second term there"),
-    )
+    """f is the bound of Theorem C.1.explicit."""
+    f = s.like(EXPLICIT).terms
+    return two_cases(s, f["start"], f["noise"] + f["drift noise"], _balance(s))
 
 
 _SECOND = (
@@ -217,9 +166,7 @@ _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _SHORT = "a step that is too short, convex"
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.8",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
+    **noble.named("lemmaC.8"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
@@ -240,9 +187,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    id="noble2022.lemmaC.8.repaired",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.8, Appendix C.3"),
+    **noble.named("lemmaC.8.repaired"),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),
@@ -259,7 +204,7 @@ REPAIRED: Statement = Statement(
         _weights,
         _logarithm,
         one_user.of_all_rounds("D_0 > 0"),
-        runs.runs(best_step)("long", near="below", without=runs.one_user_has("D_0 > 0")),
+        runs.runs()("long", near="below", without=runs.one_user_has("D_0 > 0")),
     ),
     uses=("noble2022.lemmaC.7", "noble2022.theoremC.1.explicit"),
 )

@@ -12,11 +12,10 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.scaffold import Scaffold
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Performance
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
@@ -30,13 +29,12 @@ from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
-from dpfl_theory.statements.noble2022._moments import RoundMoments, Users, mean_square
-from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, unless_quiet
+from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
+from dpfl_theory.statements.noble2022._step_size import least_slacks, limit, step_limit_symbolic, two_cases
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import proved
 
 
 @algebra("no step size helps", expected="violated")
@@ -49,7 +47,7 @@ def _no_step_helps(s: Formula) -> Proof:
     the right side is 8 c sqrt(nu) F_0 + nu F_0/4, below 2 Phi(-1/sqrt(8)) nu F_0 once nu is large: the units of the
     first term are wrong, and a change of units decides.
     """
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
+    unit = refuting.single(s, "K", "M", "l", "s", "R", "eta_g")
     c, nu, F0, T = s.c, s.nu, s.F0, s.T
     positive = sp.Symbol("F0", positive=True)
     Sigma = sp.sqrt(2 * 16 * T * nu * F0)  # nu k^2 = 2 F_0
@@ -74,27 +72,17 @@ def _too_short_a_step(s: Formula) -> Proof:
     E min(x^t, k) >= k - T eta_l nu k - eta_l sqrt(T V) >= (1 - 1/1000 - 1/10^6) k for Sigma = sqrt(nu F_0)/(100 c), and
     F'(x) >= nu min(x, k).
     """
-    unit = {s[name]: 1 for name in ("K", "M", "l", "s", "R", "eta_g")} | {s.varsigma: 0}
-    c, nu, F0 = s.c, s.nu, s.F0
-    positive = sp.Symbol("F0", positive=True)
-    right = (sp.sqrt(nu) * s.terms["noise"] + s.terms["start"]).subs(unit).subs(s.Sigma, sp.sqrt(nu * F0) / (100 * c))
-    ratio = sp.simplify(right.subs(s.T, 100 * c).subs(F0, positive) / (nu * positive))
-    at = [ratio.subs(c, value).evalf(20) for value in (1, 10**3, 10**6, 10**12)]
-    left = sp.Rational(998, 1000) * 2
-    refuted = at[0] < left and all(a >= b for a, b in pairwise(at))
-    return Outcome(
-        False if refuted else None,
-        f"with eta_l = 1/(1000 nu T) and T = 100 c the left side is at least {float(left):.4g} nu F_0, the right side "
-        f"{ratio} of nu F_0: {float(at[0]):.3g} for c = 1 and less for larger c",
-    )
+    unit = refuting.single(s, "K", "M", "l", "s", "R", "eta_g") | {s.Sigma: sp.sqrt(s.nu * s.F0) / (100 * s.c)}
+    right = (sp.sqrt(s.nu) * s.terms["noise"] + s.terms["start"]).subs(unit).subs(s.T, 100 * s.c)
+    F0 = sp.Symbol("F0", positive=True)
+    ratio = sp.simplify(right.subs(s.F0, F0) / (s.nu * F0))
+    return refuting.too_short_a_step(s, ratio, sp.Rational(998, 1000) * 2, "nu F_0")
 
 
 def _refuting_run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """The run of `_no_step_helps`, c = 1, with the start, x^1, ..., x^T among the observed points."""
-    found = runs.experiment({**instance, "sigma": math.sqrt(2 * instance["T"])})
-    longer = replace(found, rounds=int(instance["T"]) + 2)
-    algorithm: Any = found.algorithm
-    return runs.chosen_values(longer, statement, c=1.0, eta_l=algorithm.run.local_step)
+    found = runs.run(statement, {**instance, "sigma": math.sqrt(2 * instance["T"])}, c=1.0)
+    return replace(found, rounds=int(instance["T"]) + 2)
 
 
 Kept = tuple[Fraction, Fraction, Fraction]
@@ -146,11 +134,8 @@ def combination(s: Formula, **noise: str) -> Proof:
     change = -eta / 2 * at["slope"] + eta / 2 * nu**2 * at["drift"] + nu / 2 * of_move.rhs
     change += 12 * nu**3 * eta**2 / share * (of_lag.rhs - at["lag"]) + sp.Rational(10, 27) * of_drift.slack
     claim = -gain * eta * at["slope"] + nu * eta**2 * W * (alone + shared * share * at["M"] / at["eta_g"] ** 2)
-    slack = sp.expand(claim - change)
-    scale = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
-    moments = ("slope", "drift", "lag")
-    parts = {name: slack.coeff(at[name]) for name in moments} | {"noise": slack.subs({at[v]: 0 for v in moments})}
-    return least_slacks({name: parts[name] / unit for name, unit in scale.items()}, at, "per z")
+    units = {"slope": eta, "drift": nu**2 * eta, "lag": nu**3 * eta**2, "noise": nu * eta**2 * W}
+    return least_slacks(claim - change, units, at, "per z")
 
 
 def _one_round(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
@@ -169,16 +154,16 @@ def performance(statement: Statement, instance: Mapping[str, Any], claim: Kept |
     share, (eta_g,) = size / M, worst.floats(instance, eta_g=1)
     step = limit({"l": share, "nu": 1})
     weight, (world, x, V) = 12 * step**2 / share, worst.opened("non-convex", M)
-    before, lagged = worst.earlier_rounds(world, x, K, V)
+    before = worst.earlier_rounds(world, x, K, V)
     algorithm = Scaffold(eta_l=step / (K * eta_g), eta_g=eta_g, K=K)
 
     def observed() -> Mapping[str, Any]:
-        after = run_round(algorithm, world, *before.following, size=size, errors=True)
-        return {"value": world.excess(after.x), "lag": worst.lag(world, after, lagged)}
+        now = run_round(algorithm, world, *before.run.following, size=size, errors=True)
+        return {"value": world.excess(now.x), **before.observed(world, now, world.zero)}
 
     start, found = world.excess(x), expected(world, observed)
-    left = found["value"] + weight * found["lag"] + gain * step * world.square(world.mean_gradient(x))
-    right = start + weight * mean_square(world, lagged, x)
+    left = found["value"] + weight * found["lag_after"] + gain * step * world.square(world.mean_gradient(x))
+    right = start + weight * before.known(world, world.zero)["lag"]
     right = right + step**2 * (alone + shared * size / eta_g**2) / (K * size) * V
     return Performance(world.problem, left, right, "descent over one round, the gain on the left")
 
@@ -193,26 +178,13 @@ def _balance(s: Symbols) -> Any:
     return sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * _noise(s)))
 
 
-def best_step(values: Mapping[str, float]) -> float:
-    """`_balance` of numbers; inf without noise."""
-    return unless_quiet(_balance(symbols_of(REPAIRED)), values)
-
-
 @algebra("the step size")
 def _two_cases(s: Formula) -> Proof:
-    """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so the mean of ||grad F||^2 is at most f(eta~) = (12/5)
-    F_0/(eta~ T) + nu eta~ W; at its best step b, f(b) = 2 sqrt((12/5) nu F_0 W/T), and nu b W is half of that."""
-    terms, W = s.terms, sp.Symbol("W", positive=True)
-    b = sp.sqrt(12 * s.F0 / (5 * s.nu * s.T * W))
-    best = 2 * sp.sqrt(sp.Rational(12, 5) * s.nu * s.F0 * W / s.T)
-    a = step_limit_symbolic(s)
-    found = proved(
-        (sp.Rational(12, 5) * s.F0 / (b * s.T) + s.nu * b * W, best, "f at its best step"),
-        (sp.Rational(12, 5) * s.F0 / (a * s.T), terms["start"], "f's first term at the longest step"),
-        (terms["noise"] ** 2, best.subs(W, _noise(s)) ** 2, "the noise term"),
-    )
-    gain, alone, shared = round_constants(s.statement)
-    room = gain * Fraction(12, 5) >= 1 and alone * Fraction(12, 5) <= 6 and shared * Fraction(12, 5) <= 1
+    """12/5 = 1/gain and 12/5 (alone + shared z) <= 6 + z, so that the mean of ||grad F||^2 is at most (12/5) F_0/(eta~
+    T) + nu eta~ W."""
+    factor, gain, alone, shared = Fraction(12, 5), *round_constants(s.statement)
+    found = two_cases(s, sp.Rational(factor) * s.F0 / (s.eta * s.T), s.nu * s.eta * _noise(s), _balance(s))
+    room = gain * factor >= 1 and alone * factor <= 6 and shared * factor <= 1
     return replace(found, true=found.true if room else None)
 
 
@@ -235,9 +207,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 }
 
 LEMMA: Statement = Statement(
-    id="noble2022.lemmaC.9",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.9, Appendix C.4"),
+    **noble.named("lemmaC.9"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
@@ -261,9 +231,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    id="noble2022.lemmaC.9.repaired",
-    kind="lemma",
-    source=Source(noble.PAPER, "Lemma C.9, Appendix C.4"),
+    **noble.named("lemmaC.9.repaired"),
     symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, lemmaC_7.STEP, noble.AWAY),
@@ -281,7 +249,7 @@ REPAIRED: Statement = Statement(
         checks("exact", _one_round, _QUADRATICS, part=noble.ROUND_PART),
         checks("worst-case", performance, _SIZES, part=noble.ROUND_PART),
         one_user.of_all_rounds("F_0 > 0"),
-        runs.runs(best_step)("long", near="below", without=runs.one_user_has("F(x^0) > F(x*)")),
+        runs.runs()("long", near="below", without=runs.one_user_has("F(x^0) > F(x*)")),
     ),
     uses=("noble2022.lemmaC.4.sharpened", "noble2022.lemmaC.5.sharpened", "noble2022.lemmaC.6.sharpened"),
 )

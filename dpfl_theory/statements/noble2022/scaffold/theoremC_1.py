@@ -8,14 +8,14 @@ from dataclasses import replace
 from itertools import count, product
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022._step_size import limit, rate, step_limit_symbolic
+from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
@@ -73,9 +73,7 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
 
 
 CONVEX: Statement = Statement(
-    id="noble2022.theoremC.1.convex",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
+    **noble.named("theoremC.1.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -99,8 +97,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.1.strongly-convex",
-    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    **noble.named("theoremC.1.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -111,14 +108,13 @@ STRONGLY_CONVEX: Statement = replace(
     checks=battery(
         refuting.two_slopes,
         refuting.bounded_gradients,
-        runs.averaged(edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
+        runs.runs(average="before", edges=False, c=1.0)("moderate moderate-inside", beyond="moderate-outside"),
     ),
 )
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    id="noble2022.theoremC.1.non-convex",
-    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
+    **noble.named("theoremC.1.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -178,13 +174,6 @@ def _log_terms(s: Formula) -> Proof:
     ]
 
 
-def strong_step(values: Mapping[str, float]) -> float:
-    """eta~ = min(l^(2/3)/(24 nu), l/(54 mu), 2L/(mu T)), L = ln max(e, mu^2 D_0^2 T/W)."""
-    v = values
-    W = noble.averaged(v) * (1 + v["l"] * v["M"] / v["eta_g"] ** 2)
-    return min(limit(v), 2 * noble.log_factor(v["mu"], v["D0"], v["T"], W) / (v["mu"] * v["T"])) if W else limit(v)
-
-
 _SHORT_STEPS = {"nu": ["1", "5"], "T": [400], "V": ["1/1000000", "10", "1000"]}
 """At the largest V hardly anything moves: the excess is near nu D_0^2/2, and the start term 48 nu D_0^2/T below it. At
 the smallest V the noise term is below the excess, and the start term counts."""
@@ -192,9 +181,7 @@ _ONE_STEP = {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10",
 _SHORT = "one user whose noise asks for short steps"
 
 CONVEX_REPAIRED: Statement = Statement(
-    id="noble2022.theoremC.1.convex.repaired",
-    kind="theorem",
-    source=Source(noble.PAPER, "Theorem C.1 (2), Appendix C.2"),
+    **noble.named("theoremC.1.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -209,15 +196,14 @@ CONVEX_REPAIRED: Statement = Statement(
     checks=battery(
         _at_sqrt("Lemma C.8", lemmaC_8.REPAIRED),
         Check("exact", _SHORT, one_user.averaged_steps, _SHORT_STEPS),
-        runs.averaged(lemmaC_8.best_step)("half", near="one"),
+        runs.runs(average="before")("half", near="one"),
     ),
     uses=("noble2022.lemmaC.8.repaired",),
 )
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.1.strongly-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.1 (1), Appendix C.2"),
+    **noble.named("theoremC.1.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -231,15 +217,14 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
     checks=battery(
         _log_terms,
         Check("exact", "one user, one local step", one_user.one_step, _ONE_STEP),
-        runs.averaged(strong_step)("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
+        runs.runs(average="before")("ridge", beyond="ridge-outside", near="moderate", without=runs.NO_RECORDS),
     ),
     smoke=("half of the users, with a ridge",),
 )
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    id="noble2022.theoremC.1.non-convex.repaired",
-    source=Source(noble.PAPER, "Theorem C.1 (3), Appendix C.2"),
+    **noble.named("theoremC.1.non-convex.repaired"),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
@@ -254,7 +239,7 @@ NON_CONVEX_REPAIRED: Statement = replace(
     checks=battery(
         _at_sqrt("Lemma C.9", lemmaC_9.REPAIRED),
         Check("exact", _SHORT, one_user.all_rounds, {"T": [400], "V": ["10", "1000"]}),
-        runs.runs(lemmaC_9.best_step)("half", beyond="half-outside", near="one"),
+        runs.runs()("half", beyond="half-outside", near="one"),
     ),
     uses=("noble2022.lemmaC.9.repaired",),
 )
