@@ -17,10 +17,13 @@ from dpfl_theory.statements.shulgin2025._line import Round, rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, clip21
 
 _SOURCE = Source(shu.PAPER, "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)", provenance="derived")
-_GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
-_ESTIMATE = shu.norm("estimate", r"\|v^{k+1}\|", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$")
-_R = Symbol("R", r"$\max_i \|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "nonnegative", "R")
-_RESIDUAL = shu.next_residual("the last round")
+_NOTATION = shu.NOTATION(
+    Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma"),
+    Symbol("R", r"$\max_i \|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "nonnegative", "R"),
+    shu.norm("estimate", r"\|v^{k+1}\|", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$"),
+    shu.norm("error", r"\|v^{k+1} - \nabla f(x^k)\|"),
+    shu.next_residual("the last round"),
+)
 _STEP = Hypothesis(lambda s: (s.gamma > 0, s.gamma <= 1 / s.L))
 _RUNS = NORMALISE.by(clip21, edges=True)
 
@@ -37,15 +40,11 @@ def _step(*rows: str) -> dict[str, Any]:
     return {"steps": [row.split() for row in rows]}
 
 
-DESCENT: Statement = Statement(
+DESCENT: Statement = shu.statement(
     id="shulgin2025.clip21.descent",
     kind="step",
     source=_SOURCE,
-    symbols=(
-        *(shu.GAP_OF_ROUND, _GAMMA, *shu.symbols("L"), shu.SLOPE, _ESTIMATE),
-        shu.norm("error", r"\|v^{k+1} - \nabla f(x^k)\|"),
-    ),
-    expectations=(shu.GAP_AFTER,),
+    symbols=_NOTATION(*_NOTATION.own, shu.GAP_OF_ROUND),
     hypotheses=(shu.SMOOTH_F, _STEP, shu.QUIET),
     sides=lambda s: Sides(
         {"gap": s.gap_after},
@@ -118,12 +117,11 @@ def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterato
                 yield Values(symbols, instance={**values, "k": k})
 
 
-RESIDUAL: Statement = Statement(
+RESIDUAL: Statement = shu.statement(
     id="shulgin2025.clip21.residual",
     kind="step",
     source=_SOURCE,
-    symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
-    expectations=(_RESIDUAL,),
+    symbols=_NOTATION,
     hypotheses=(shu.CLIENTS, shu.MEMORIES, shu.CLIPS, shu.QUIET),
     sides=lambda s: Sides(
         {"residual": s.residual}, {"clipped": sp.Max(0, s.R - s.tau), "movement": s.L_max * s.gamma * s.estimate}
@@ -180,12 +178,11 @@ def _one(words: str, run: str, **more: Any) -> Check:
     return Check("exact", f"just outside {words}", inactive_runs, instance, "not-applicable")
 
 
-INACTIVE_CLIPPING: Statement = Statement(
+INACTIVE_CLIPPING: Statement = shu.statement(
     id="shulgin2025.clip21.inactive",
     kind="step",
     source=_SOURCE,
-    symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
-    expectations=(_RESIDUAL,),
+    symbols=_NOTATION,
     hypotheses=(
         *(shu.SMOOTH_F, shu.CLIENTS, shu.MEMORIES, shu.CLIPS, _STEP),
         Hypothesis(

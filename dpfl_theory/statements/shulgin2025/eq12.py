@@ -117,12 +117,10 @@ _CHOICE = Hypothesis(
 )
 _ANY_D = (shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE, _CHOICE)
 
-EQ12: Statement = Statement(
+EQ12: Statement = shu.statement(
     id="shulgin2025.eq12",
     kind="corollary",
     source=Source(shu.PAPER, "Section 4, and Appendix F", "12", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
-    expectations=(shu.LEAST,),
     hypotheses=(
         *_ANY_D,
         Hypothesis(

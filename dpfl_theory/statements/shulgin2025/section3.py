@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import DPNormSGD
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, battery
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
@@ -64,8 +64,6 @@ def _top(g: Vector, k: int) -> Vector:
 
 # Lemma 1 and Table 1.
 
-_LENGTH = shu.norm("r", r"\|g\|")
-
 
 def _given(instance: Mapping[str, Any], *names: str) -> Iterator[tuple[Any, ...]]:
     """Each vector of the instance with all combinations of its other numbers."""
@@ -113,11 +111,11 @@ def _factor(s: Formula, a: Any, b: Any, r: Any) -> Proof:
     return replace(found, reason=said) if found.true else found
 
 
-LEMMA1: Statement = Statement(
+LEMMA1: Statement = shu.statement(
     id="shulgin2025.lemma1",
     kind="lemma",
     source=Source(shu.PAPER, "Lemma 1, Section 3.3", "7, 8", provenance="restored"),
-    symbols=(*(shu.norm("rest", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|"), _LENGTH, *shu.symbols("alpha", "beta")),),
+    symbols=shu.NOTATION(shu.norm("rest", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|")),
     relation="==",
     sides=lambda s: Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2}),
     checks=battery(
@@ -203,11 +201,11 @@ def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     ]
 
 
-TABLE1: Statement = Statement(
+TABLE1: Statement = shu.statement(
     id="shulgin2025.table1",
     kind="table",
     source=Source(shu.PAPER, "Table 1, Section 3.4", provenance="restored"),
-    symbols=(shu.norm("rest", r"\|\mathrm{Clip}_\tau(g) - g\|"), _LENGTH, *shu.symbols("tau")),
+    symbols=shu.NOTATION(shu.norm("rest", r"\|\mathrm{Clip}_\tau(g) - g\|")),
     relation="==",
     sides=lambda s: Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)}),
     checks=battery(
@@ -326,15 +324,11 @@ def _stepped(share: str) -> dict[str, Any]:
     return {"alpha": ["5/2", "27/4"], "gamma over alpha": share, "rounds": 5}
 
 
-EXAMPLE1: Statement = Statement(
+EXAMPLE1: Statement = shu.statement(
     id="shulgin2025.example1",
     kind="corollary",
     source=Source(shu.PAPER, "Example 1, Section 3.4", provenance="derived"),
-    symbols=(
-        Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m"),
-        *shu.symbols("L", "alpha", "gamma"),
-    ),
-    expectations=(_END,),
+    symbols=shu.NOTATION(_END),
     hypotheses=(
         Hypothesis(
             *(lambda s, c: sp.Eq(c.n, 3), "the three clients of the example"),
@@ -387,10 +381,6 @@ EXAMPLE1: Statement = Statement(
 
 # Appendix C.
 
-_START, _AFTER, _NEXT = (
-    shu.norm(name, rf"\|v^{round_} - g^*\|") for name, round_ in (("r_0", "0"), ("r_k", "k"), ("r_next", "{k+1}"))
-)
-
 
 def memories(
     v: Vector, target: Vector, operator: Callable[..., Vector], parameter: Fraction, beta: Fraction, count: int
@@ -440,11 +430,10 @@ def _induction(s: Formula, more: Any, k: Any) -> Proof:
     return (1 - s.tau / left) * left, after, "one more update of a distance above tau"
 
 
-CLIPPING: Statement = Statement(
+CLIPPING: Statement = shu.statement(
     id="shulgin2025.appendixC.clipping",
     kind="corollary",
     source=Source(shu.PAPER, "Appendix C", "16", provenance="restored"),
-    symbols=(*(_AFTER, _START, Symbol("k", "number of updates", (0, 0), "nonnegative", "k"), *shu.symbols("tau")),),
     sides=lambda s: Sides({"distance": s.r_k}, {"left": sp.Max(0, s.r_0 - s.k * s.tau)}),
     checks=battery(_induction, _clipped_memories),
     uses=("shulgin2025.table1",),
@@ -511,11 +500,10 @@ def _stuck(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
             yield Values({"alpha": a, "beta": b, "r_k": r, "r_next": x}, {"alpha": a, "beta": b, "k": k})
 
 
-NORMALIZATION: Statement = Statement(
+NORMALIZATION: Statement = shu.statement(
     id="shulgin2025.appendixC.normalization",
     kind="corollary",
     source=Source(shu.PAPER, "Appendix C", "16", provenance="restored"),
-    symbols=(_NEXT, _AFTER, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=lambda s: Sides({"distance": s.r_next}, {"left": sp.Abs(1 - s.beta / (s.alpha + s.r_k)) * s.r_k}),
     checks=battery(_condition, _recursion, _reached, _stuck),

@@ -100,12 +100,10 @@ def _after_updates(most: str, at: Callable[[int], dict[str, Any]], bound: Callab
     return check
 
 
-THEOREM1: Statement = Statement(
+THEOREM1: Statement = shu.statement(
     id="shulgin2025.theorem1",
     kind="theorem",
     source=Source(shu.PAPER, "Theorem 1, Section 4", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
-    expectations=(shu.LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
     sides=_sides,
     checks=battery(
@@ -197,15 +195,11 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
 
 _ROOTS: dict[str, Any] = {"roots": [1, 2, 10, 99]}
 
-COROLLARY1: Statement = Statement(
+COROLLARY1: Statement = shu.statement(
     id="shulgin2025.corollary1",
     kind="corollary",
     source=Source(shu.PAPER, "Corollary 1, Section 4", provenance="restored"),
-    symbols=(
-        *shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
-        Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c"),
-    ),
-    expectations=(shu.LEAST,),
+    symbols=shu.NOTATION(Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Hypothesis(

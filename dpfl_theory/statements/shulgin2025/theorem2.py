@@ -109,12 +109,11 @@ def _known(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 _MOMENTS: Any = [[0, 1, 1, "1", "1"], [1, 2, 3, "1/2", "3"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]]
 
-LEMMA3: Statement = Statement(
+LEMMA3: Statement = shu.statement(
     id="shulgin2025.lemma3",
     kind="lemma",
     source=Source(shu.PAPER, "Lemma 3, Appendix G", provenance="restored"),
-    symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
-    expectations=(_NOISE,),
+    symbols=shu.NOTATION(_NOISE),
     hypotheses=(shu.ROUNDS, shu.NOISE),
     sides=lambda s: Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)}),
     checks=battery(
@@ -167,12 +166,10 @@ def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[V
             yield Values({**symbols, "E_least": high if high <= bound else low}, symbols)
 
 
-THEOREM2: Statement = Statement(
+THEOREM2: Statement = shu.statement(
     id="shulgin2025.theorem2",
     kind="theorem",
     source=Source(shu.PAPER, "Theorem 2, Section 5", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
-    expectations=(shu.E_LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=lambda s: Sides(
         {"gradient": s.E_least},
@@ -375,14 +372,10 @@ _FLAT_RUNS: dict[str, Any] = {
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""
 
-COROLLARY2: Statement = Statement(
+COROLLARY2: Statement = shu.statement(
     id="shulgin2025.corollary2",
     kind="corollary",
     source=Source(shu.PAPER, "Corollary 2, Section 5", provenance="restored"),
-    symbols=shu.symbols(
-        *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c", "epsilon", "delta")
-    ),
-    expectations=(shu.E_LEAST,),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
         Hypothesis(
