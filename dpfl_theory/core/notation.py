@@ -127,8 +127,10 @@ class Notation(Sequence[Any]):
     def _found(self) -> tuple[Any, ...]:
         if self.statement is None:
             return (*self.own, *self.table)
-        own = {one.name for one in self.own}
-        every = (*self.own, *(one for one in self.table if one.name not in own))
+        written = (self.statement.symbols, self.statement.expectations)
+        own = (*self.own, *(one for part in written if not isinstance(part, Notation) for one in part))
+        named = {one.name for one in own}
+        every = (*own, *(one for one in self.table if one.name not in named))
         s = _Reader({one.name: one.in_formulas for one in every}, self.statement.id)
         sides = self.statement.sides(s) if self.statement.sides else None
         s.read.update(self.statement.prescription(s) if self.statement.prescription else ())

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Symbol, Symbols, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 
 if TYPE_CHECKING:
@@ -152,9 +153,9 @@ EXPECTED = dict((
 # fmt: on
 
 
-def expected(*names: str) -> tuple[Expected, ...]:
-    """The paper's expectations with these names."""
-    return tuple(EXPECTED[name] for name in names)
+NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()))
+statement = partial(Statement, symbols=NOTATION, expectations=NOTATION)
+"""A statement with the symbols and expectations that it reads; it names its symbols where words have others."""
 
 
 _CLIENT_LATEX = {

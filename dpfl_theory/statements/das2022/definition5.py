@@ -133,7 +133,7 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
 
 _SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
 
-DEFINITION5: Statement = Statement(
+DEFINITION5: Statement = das.statement(
     id="das2022.definition5",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),
@@ -148,7 +148,7 @@ DEFINITION5: Statement = Statement(
     ),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = das.statement(
     id="das2022.definition5.repaired",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),

@@ -128,7 +128,7 @@ _CLIENT = ("eta", "L", "E")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 
-EQ18: Statement = Statement(
+EQ18: Statement = das.statement(
     id="das2022.eq18",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "18"),
@@ -143,7 +143,7 @@ EQ18: Statement = Statement(
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
-EQ22: Statement = Statement(
+EQ22: Statement = das.statement(
     id="das2022.eq22",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
@@ -178,11 +178,10 @@ EQ22_SHARPENED: Statement = replace(
     uses=(),
 )
 
-EQ23: Statement = Statement(
+EQ23: Statement = das.statement(
     id="das2022.eq23",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "23"),
-    symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
     sides=_eq23_sides,
@@ -190,7 +189,7 @@ EQ23: Statement = Statement(
     uses=("das2022.lemma9",),
 )
 
-EQ31: Statement = Statement(
+EQ31: Statement = das.statement(
     id="das2022.eq31",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "31"),
@@ -207,11 +206,10 @@ EQ31: Statement = Statement(
     uses=("das2022.lemma9",),
 )
 
-EQ32: Statement = Statement(
+EQ32: Statement = das.statement(
     id="das2022.eq32",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
-    symbols=das.symbols(*_CLIENT),
     expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
     sides=lambda s: Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s)),
@@ -219,7 +217,7 @@ EQ32: Statement = Statement(
     uses=("das2022.eq23", "das2022.eq31"),
 )
 
-EQ34: Statement = Statement(
+EQ34: Statement = das.statement(
     id="das2022.eq34",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "34"),

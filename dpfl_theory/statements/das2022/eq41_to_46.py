@@ -81,7 +81,7 @@ def _two_lines(s: Formula) -> Proof:
 _SYMBOLS = das.symbols("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
-EQ41: Statement = Statement(
+EQ41: Statement = das.statement(
     id="das2022.eq41",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
@@ -106,11 +106,10 @@ EQ41_SHARPENED: Statement = replace(
     uses=("das2022.eq22.sharpened",),
 )
 
-EQ45: Statement = Statement(
+EQ45: Statement = das.statement(
     id="das2022.eq45",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "45"),
-    symbols=_SYMBOLS,
     expectations=das.of_client(
         "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
     ),
@@ -125,7 +124,7 @@ EQ45: Statement = Statement(
     uses=("das2022.eq31",),
 )
 
-EQ46: Statement = Statement(
+EQ46: Statement = das.statement(
     id="das2022.eq46",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),

@@ -55,12 +55,11 @@ _APART = {"two clients apart in one dimension": "the repaired form has it"}
 def _printed(
     id_: str, equation: str, expectation: str, runs: Runs, finite: Statement, smoke: tuple[str, ...] = ()
 ) -> Statement:
-    return Statement(
+    return das.statement(
         id=id_,
         kind="corollary",
         source=Source(das.PAPER, "Section 4.1", equation),
         symbols=_SYMBOLS,
-        expectations=das.expected(expectation),
         hypotheses=finite.hypotheses,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=True),

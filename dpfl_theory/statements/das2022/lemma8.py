@@ -90,7 +90,7 @@ def _from_eq51(s: Formula) -> Proof:
     return summed, s.slack, "(51) over the E steps against Lemma 8"
 
 
-EQ51 = Statement(
+EQ51 = das.statement(
     id="das2022.eq51",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
@@ -117,12 +117,11 @@ EQ51 = Statement(
     uses=("das2022.fact1",),
 )
 
-LEMMA8: Statement = Statement(
+LEMMA8: Statement = das.statement(
     id="das2022.lemma8",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 8, Appendix E"),
     symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
-    expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=battery(

@@ -72,7 +72,7 @@ def _from_line_55(s: Formula) -> Proof:
     return s.rhs - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
 
 
-EQ57 = Statement(
+EQ57 = das.statement(
     id="das2022.eq57",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
@@ -92,7 +92,7 @@ EQ57 = Statement(
     ),
 )
 
-LEMMA9: Statement = Statement(
+LEMMA9: Statement = das.statement(
     id="das2022.lemma9",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 9, Appendix E"),

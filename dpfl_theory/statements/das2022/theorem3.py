@@ -62,7 +62,7 @@ def _of(r: int) -> Mapping[str, Any]:
     return {"delta": ["1e-5"], "share": ["1"], "symbols": {"n": 100, "r": r, "K": 500, "C": 40}}
 
 
-THEOREM3: Statement = Statement(
+THEOREM3: Statement = das.statement(
     id="das2022.theorem3",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 3, Section 3"),
@@ -99,7 +99,7 @@ THEOREM3: Statement = Statement(
     smoke=("no constants, when all rounds are seen",),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = das.statement(
     id="das2022.theorem3.repaired",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 3, Section 3"),

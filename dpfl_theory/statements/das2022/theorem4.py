@@ -64,12 +64,11 @@ _WEIGHTED: dict[str, Any] = {
     "E_unclipped_weighted_Delta": "E_weighted_Delta",
 }
 
-A: Statement = Statement(
+A: Statement = das.statement(
     id="das2022.theorem4a",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 4 (a), Section 4", "2"),
     symbols=_SYMBOLS,
-    expectations=das.expected("E_gap"),
     hypotheses=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
@@ -81,12 +80,11 @@ A: Statement = Statement(
     uses=("das2022.theorem6.alpha",),
 )
 
-B: Statement = Statement(
+B: Statement = das.statement(
     id="das2022.theorem4b",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 4 (b), Section 4", "3"),
     symbols=_SYMBOLS,
-    expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
     hypotheses=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
     prescription=_prescription,
