@@ -5,7 +5,7 @@ Nothing here imports sympy before a formula is read, so that a catalogue of stat
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -92,6 +92,10 @@ class _Reader(Symbols):
         return super().__getitem__(name)
 
 
+def _letters(expressions: Iterable[Any]) -> set[str]:
+    return {x.name for one in expressions for x in sp.sympify(one).free_symbols}
+
+
 @dataclass(frozen=True, eq=False)
 class Notation(Sequence[Any]):
     """A paper's symbols and expectations. A statement whose ``symbols`` or ``expectations`` are the notation has those
@@ -125,19 +129,23 @@ class Notation(Sequence[Any]):
 
     @cached_property
     def _found(self) -> tuple[Any, ...]:
-        if self.statement is None:
+        if (statement := self.statement) is None:
             return (*self.own, *self.table)
-        written = (self.statement.symbols, self.statement.expectations)
+        written = (statement.symbols, statement.expectations)
         own = (*self.own, *(one for part in written if not isinstance(part, Notation) for one in part))
         named = {one.name for one in own}
         every = (*own, *(one for one in self.table if one.name not in named))
-        s = _Reader({one.name: one.in_formulas for one in every}, self.statement.id)
-        sides = self.statement.sides(s) if self.statement.sides else None
-        s.read.update(self.statement.prescription(s) if self.statement.prescription else ())
-        for hypothesis in self.statement.hypotheses:
-            letters = {x.name for one in hypothesis.relations for x in one.free_symbols}
-            s.read.update(letters.difference(hypothesis.partial))
-        left = {x.name for term in (sides.lhs.values() if sides else ()) for x in sp.sympify(term).free_symbols}
+        s, left = _Reader({one.name: one.in_formulas for one in every}, statement.id), set[str]()
+        try:
+            if statement.sides:
+                sides = statement.sides(s)
+                left, right = (_letters(side.values()) for side in (sides.lhs, sides.rhs))
+                s.read.update(left | right)
+            s.read.update(statement.prescription(s) if statement.prescription else ())
+            for hypothesis in statement.hypotheses:
+                s.read.update(_letters(hypothesis.relations).difference(hypothesis.partial))
+        except Exception:  # which is reported where the formula is evaluated
+            s.read.update(one.name for one in every)
         kinds = {(one.name, type(one)) for one in every}
 
         def seen(one: Symbol | Expected) -> bool:

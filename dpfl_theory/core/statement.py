@@ -13,9 +13,9 @@ from dpfl_theory.core.check import Battery, Check
 from dpfl_theory.core.errata import Erratum, Remark
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.core.methods import UNITS, known
-from dpfl_theory.core.notation import DOMAINS, Expected, Notation, Symbol
+from dpfl_theory.core.notation import Expected, Notation, Symbol
 
-__all__ = ["DOMAINS", "PROVENANCES", "Expected", "Notation", "Sides", "Source", "Statement", "Symbol"]
+__all__ = ["PROVENANCES", "Expected", "Notation", "Sides", "Source", "Statement", "Symbol"]
 
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 RELATIONS = ("<=", "==", ">=", "claim", "exists")

@@ -404,25 +404,21 @@ def _from_eq15(s: Formula) -> Proof:
     return s.rhs / s.N - unit * (s.Q * of(EQ15).rhs + starts), unit * starts, "the slack of the repaired (19)"
 
 
-def sharpened_squares(s: Symbols) -> Any:
-    """N eta^2 alpha^2 times a bound of the clients' mean ||sum_q grad f_i(x_q)||^2.
-
-    By Young's inequality this mean is at most the sum of two terms. The first is (3/2) Q^2 times the mean ||grad
-    f_i(x_t)||^2, which is at most ||grad f||^2 + sigma_g^2. The second is 3 Q times the bound of the middle line of
-    (15), the clients' mean of sum_q ||grad f_i(x_q) - grad f_i(x_t)||^2.
-    """
-    start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
-    return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * of(EQ15_SHARPENED).rhs)
-
-
 @algebra("follows from (15), sharpened")
 def _young(s: Formula) -> Proof:
-    """||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for g = grad f_i(x_t), see `sharpened_squares`."""
+    """By Young's inequality ||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for a_q = grad f_i(x_q) and g =
+    grad f_i(x_t).
+
+    On the mean over the clients ||g||^2 is at most ||grad f||^2 + sigma_g^2, and sum_q ||a_q - g||^2 the middle line of
+    (15).
+    """
     u, v = sp.symbols("u v", real=True)
     slack = sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2
+    start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
+    squares = s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * of(EQ15_SHARPENED).rhs)
     return [
         (slack, (u - 2 * v) ** 2 / 2, "the slack of Young's inequality against a square"),
-        (sharpened_squares(s), s.rhs, "the consequence of (15), sharpened"),
+        (squares, s.rhs, "the consequence of (15), sharpened"),
     ]
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
-from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
@@ -90,8 +90,10 @@ def _bookkeeping(s: Formula) -> Proof:
 @algebra("the terms that (18) and (19) add", expected="violated")
 def _missing(s: Formula) -> Proof:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(steps.EQ19).rhs
-    return terms["sampling, noise"] + terms["sampling"], due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
+    squares = of(steps.EQ19)
+    due = 3 * s.L * s.eta_g**2 / (s.P * squares.N) * squares.rhs
+    added = s.terms["sampling, noise"] + s.terms["sampling"]
+    return added, due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
 
 
 EQ20: Statement = zhang.proof_step(

@@ -102,7 +102,8 @@ def _one_round(own: Formula) -> Proof:
     """
     s, limits = symbols_of(eq20_to_eq22.EQ20_REPAIRED), sharpened_limits
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    round_ = eq20_to_eq22.assembled(of(eq13_to_eq19.EQ15_SHARPENED).rhs, eq13_to_eq19.sharpened_squares(s))
+    drift, squares = of(eq13_to_eq19.EQ15_SHARPENED), of(eq13_to_eq19.EQ19_SHARPENED)
+    round_ = eq20_to_eq22.assembled(drift.rhs, squares.rhs)
     bounds = {**_bounds(own, s), s.f_now: own.gap + s.E_next}
     left = sp.expand((4 / (eta_g * eta * Q) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
     rest = slack = sp.expand(of(own.statement, T=1, gamma_1=alpha, gamma_2=alpha**2).rhs - left)
