@@ -6,7 +6,6 @@ rational numbers, so that Theorem 1's bounds are rational, or roots of rational 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,7 +16,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
-from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rational import Quadratics, root
 
 
 class Round(NamedTuple):
@@ -120,18 +119,6 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
             tail = mpmath.exp(-mpmath.mpf(squared.numerator) / squared.denominator / 2) / 2
             turned += Fraction(int(mpmath.ceil(tail * 10**40)) + 1, 10**40)
     return min(least), min(most)
-
-
-def root(number: Fraction) -> Fraction:
-    """The root of the square of a fraction; ValueError for another number.
-
-    >>> root(Fraction(9, 4))
-    Fraction(3, 2)
-    """
-    found = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
-    if found**2 != number:
-        raise ValueError(f"{number} is not the square of a fraction")
-    return found
 
 
 def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:

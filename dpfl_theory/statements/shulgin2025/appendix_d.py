@@ -11,6 +11,7 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbols, Values, battery, checks
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
@@ -44,7 +45,7 @@ def _leavings(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Cas
     """Residuals after an update, that of the largest overshoot among them, against A."""
     for alpha, beta, residuals in _swept(statement, instance):
         most = line.largest_residual(Fraction(1), alpha, beta)
-        for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), Fraction(1)):
+        for r in (*residuals, max(Fraction(0), root(alpha) * root(beta) - alpha), Fraction(1)):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
             yield Case(values, line.residual_after_update(r, alpha, beta), most)
 

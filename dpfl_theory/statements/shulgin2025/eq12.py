@@ -10,10 +10,11 @@ from typing import Any
 from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import root, rounds_of
+from dpfl_theory.statements.shulgin2025._line import rounds_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
 from dpfl_theory.statements.shulgin2025.theorem1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal

@@ -11,10 +11,11 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, Values, battery
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, special_form
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, largest_residual, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, largest_residual, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, fit
 from dpfl_theory.statements.shulgin2025.appendix_d import after_update
 

@@ -19,12 +19,12 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rational import Quadratics, root
 from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.relations import Formula, Proof, algebra, becomes, exact, of, special_form
 from dpfl_theory.statements.shulgin2025 import _runs as runs
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.theorem1 import AWAY, THEOREM1, attained
 from dpfl_theory.statements.symbolic import all_equal
