@@ -22,7 +22,7 @@ from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Runs
-from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, quadratics
+from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, chosen, quadratics
 from dpfl_theory.statements.shulgin2025._line import one_round
 from dpfl_theory.statements.shulgin2025.run_symbols import NORM_EC, longest_gradient
 
@@ -64,10 +64,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorems 1 and 2. ``cushion``: R over the largest of the first residuals (1 unless given)."""
     problem, start, _gap, first = _setting(instance)
     R = instance.get("cushion", 1.0) * abs(1.0 - instance["share"]) * first
-    alpha = instance["alpha"] * R
-    beta = instance["beta"] * (alpha + R)
-    gamma = instance["step"] * beta * R / ((alpha + R) * problem.constants.L_max)
-    return _run_of(instance, problem, start, instance["share"], R=R, alpha=alpha, beta=beta, gamma=gamma)
+    return _run_of(instance, problem, start, instance["share"], **chosen(instance, R, problem.constants.L_max))
 
 
 def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:

@@ -24,7 +24,7 @@ from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.relations import Formula, Proof, algebra, becomes, exact, of, special_form
 from dpfl_theory.statements.shulgin2025 import _runs as runs
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, one_round, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.theorem1 import AWAY, THEOREM1, attained
 from dpfl_theory.statements.symbolic import all_equal
@@ -139,13 +139,10 @@ LEMMA3: Statement = shu.statement(
         ["4", "2/3", "1/3", "1/7", "1/5"],
     ],
 )
-def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+def _first_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """K = 0 on f = L x^2/2, one client without noise, the step at its limit: |grad f(x^0)|."""
-    for L, slope, R, alpha, beta in (map(Fraction, texts) for texts in instance["rounds"]):
-        gamma = beta * R / ((alpha + R) * L)
-        own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
-        quiet = {"K": 0, "n": 1, "d": 1, "sigma": 0, "L_max": L, "E_least": slope}
-        yield Values({**own, **quiet}, instance={**own, "slope": slope})
+    for texts in instance["rounds"]:
+        yield one_round(statement, {**dict(zip(("L", "slope", "R", "alpha", "beta"), texts)), "step": "1"})
 
 
 def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -336,12 +333,11 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     epsilon = log(1/delta) = 1, beta_0 = (K + 1) beta."""
     c = Fraction(1, 100)
     for run in runs_on_the_line(instance):
-        K, n, beta = len(run.rounds) - 1, int(run.symbols["n"]), run.symbols["beta"]
-        sigma = c * root(Fraction(K + 1))
-        moments = [second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
-        own = {"K": Fraction(K), "d": Fraction(1), "c": c, "beta_0": (K + 1) * beta, "sigma": sigma}
-        symbols = {**run.symbols, **own, "epsilon": Fraction(1)}
-        yield Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols)
+        end = {**run.end, "c": c, "epsilon": Fraction(1)}
+        K, n, beta = int(end["K"]), int(end["n"]), end["beta"]
+        end |= {"beta_0": (K + 1) * beta, "sigma": c * root(Fraction(K + 1))}
+        moments = [second_moment(k, n, 1, end["sigma"], beta) for k in range(K + 1)]
+        yield Values({**end, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, end)
 
 
 @exact(
