@@ -1,7 +1,7 @@
-"""The symbols of paper-name, each mapped once to its meaning, unit and domain; and what its statements share. A statement
-has the symbols and expectations that its sides and hypotheses read.
+"""The symbols of paper-name, each mapped once to its meaning, unit and domain; and what its statements share.
 
-Units are exponents of F, the objective, and X, the parameters. Lines to change end with an arrow.
+A statement has the symbols and expectations that its sides and hypotheses read. Units are exponents of F, the
+objective, and X, the parameters. Lines to change end with an arrow.
 """
 
 from __future__ import annotations
