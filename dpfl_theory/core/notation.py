@@ -5,12 +5,13 @@ Nothing here imports sympy before a formula is read, so that a catalogue of stat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core.expressions import Symbols
+from dpfl_theory.core.hypothesis import OF_PROBLEM
 from dpfl_theory.lazy import sympy as sp
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class Notation(Sequence[Any]):
     """A paper's symbols and expectations. A statement whose ``symbols`` or ``expectations`` are the notation has those
     that its sides, its prescription and its hypotheses read: its own ones, then the others, in the table's order.
 
-    A name may be that of a symbol and of an expectation: on the left side of a statement it is the expectation.
+    constants: the symbols that stand for constants of the problem, by the names that hypotheses have for these. A name
+    may be that of a symbol and of an expectation: on the left side of a statement it is the expectation.
     Hypotheses need no value of their partial symbols, so that these are not read.
 
     >>> paper = Notation((Symbol("eta", "step size"), Symbol("K", "rounds"), Symbol("L", "smoothness constant")))
@@ -115,13 +117,20 @@ class Notation(Sequence[Any]):
     """
 
     table: tuple[Symbol | Expected, ...]
+    constants: Mapping[str, str] = field(default_factory=dict)
     own: tuple[Symbol | Expected, ...] = ()
+    besides: tuple[str, ...] = ()
     statement: Statement | None = None
     kind: type = object
 
     def __call__(self, *own: Symbol | Expected) -> Notation:
         """The notation of statements that have these, also in place of others with their names."""
-        return replace(self, own=own)
+        named = {one.name for one in own}
+        return replace(self, own=(*own, *(one for one in self.own if one.name not in named)))
+
+    def also(self, *names: str) -> Notation:
+        """The notation of a statement that has these as well: its proof needs them."""
+        return replace(self, besides=names)
 
     def of(self, statement: Statement, kind: type) -> Notation:
         """The symbols or the expectations that a statement reads."""
@@ -136,6 +145,7 @@ class Notation(Sequence[Any]):
         named = {one.name for one in own}
         every = (*own, *(one for one in self.table if one.name not in named))
         s, left = _Reader({one.name: one.in_formulas for one in every}, statement.id), set[str]()
+        s.read.update(self.besides)
         try:
             if statement.sides:
                 sides = statement.sides(s)
@@ -144,6 +154,7 @@ class Notation(Sequence[Any]):
             s.read.update(statement.prescription(s) if statement.prescription else ())
             for hypothesis in statement.hypotheses:
                 s.read.update(_letters(hypothesis.relations).difference(hypothesis.partial))
+            s.read.update(name for constant, name in self.constants.items() if OF_PROBLEM + constant in s.read)
         except Exception:  # which is reported where the formula is evaluated
             s.read.update(one.name for one in every)
         kinds = {(one.name, type(one)) for one in every}

@@ -59,11 +59,6 @@ def symbols(*names: str) -> tuple[Symbol, ...]:
     return tuple(SYMBOLS[name] for name in names)
 
 
-CLIENT_DELTA = replace(
-    SYMBOLS["Delta"], meaning="heterogeneity of client $i$, $f_i(w^*)$ - min $f_i$", latex=r"\Delta_i^*"
-)
-
-
 _F, _SLOPE, _SLOPE2, _X2, _ONE = (1, 0), (1, -1), (2, -2), (0, 2), (0, 0)
 """Units: of the objective, of a gradient and its square, of a squared distance, and none."""
 
@@ -153,7 +148,7 @@ EXPECTED = dict((
 # fmt: on
 
 
-NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()))
+NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()), {"delta_max": "Delta_max"})
 statement = partial(Statement, symbols=NOTATION, expectations=NOTATION)
 """A statement with the symbols and expectations that it reads; it names its symbols where words have others."""
 
@@ -169,15 +164,13 @@ _CLIENT_LATEX = {
 }
 
 
-def of_client(*names: str) -> tuple[Expected, ...]:
-    """The expectations as a proof step prints them, of one client; simulations average over clients and rounds."""
-    meaning = "of client $i$; simulations take the mean over clients and rounds"
-    return tuple(
-        replace(EXPECTED[n], latex=_CLIENT_LATEX[n], meaning=f"{EXPECTED[n].meaning}, {meaning}")
-        if n in _CLIENT_LATEX
-        else EXPECTED[n]
-        for n in names
-    )
+_OF_ONE = "of client $i$; simulations take the mean over clients and rounds"
+CLIENT = NOTATION(
+    replace(SYMBOLS["Delta"], meaning="heterogeneity of client $i$, $f_i(w^*)$ - min $f_i$", latex=r"\Delta_i^*"),
+    *(replace(EXPECTED[n], latex=own, meaning=f"{EXPECTED[n].meaning}, {_OF_ONE}") for n, own in _CLIENT_LATEX.items()),
+)
+client_statement = partial(Statement, symbols=CLIENT)
+"""A step of a proof as printed, for one client."""
 
 
 def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | None:

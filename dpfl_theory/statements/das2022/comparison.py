@@ -93,7 +93,7 @@ CLOW: Statement = das.statement(
     id="das2022.clow",
     kind="corollary",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
-    symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
+    symbols=das.NOTATION(_C_LOW).also("C", "E", "eta", "L"),
     hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
     sides=lambda s: Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)}),
     checks=battery(

@@ -97,7 +97,6 @@ def _three_halves(_: Formula) -> Proof:
     return sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)"
 
 
-_SYMBOLS = das.symbols("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
 _HYPOTHESES = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.COHORT, das.ROUNDS)
 
 _DISTANCE = Symbol("distance", r"$\|w_k - w^*\|$", (0, 1), "nonnegative", r"\|w_k - w^*\|")
@@ -161,7 +160,6 @@ EQ36: Statement = das.statement(
     id="das2022.eq36",
     kind="step",
     source=Source(das.PAPER, _WHERE, "36"),
-    symbols=(*_SYMBOLS, *das.privacy_symbols()),
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=battery(
@@ -177,7 +175,6 @@ EQ37: Statement = das.statement(
     id="das2022.eq37",
     kind="step",
     source=Source(das.PAPER, _WHERE, "37"),
-    symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
@@ -193,7 +190,6 @@ EQ39: Statement = das.statement(
     id="das2022.eq39",
     kind="step",
     source=Source(das.PAPER, _WHERE, "39"),
-    symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),

@@ -48,7 +48,6 @@ def _emptiness(expectation: str) -> tuple[Check, ...]:
     return (diverging(expectation, None),) if expectation == "E_weighted_gap" else ()
 
 
-_SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
 _APART = {"two clients apart in one dimension": "the repaired form has it"}
 
 
@@ -59,7 +58,6 @@ def _printed(
         id=id_,
         kind="corollary",
         source=Source(das.PAPER, "Section 4.1", equation),
-        symbols=_SYMBOLS,
         hypotheses=finite.hypotheses,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=True),

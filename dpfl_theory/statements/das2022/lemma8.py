@@ -117,11 +117,10 @@ EQ51 = das.statement(
     uses=("das2022.fact1",),
 )
 
-LEMMA8: Statement = das.statement(
+LEMMA8: Statement = das.client_statement(
     id="das2022.lemma8",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 8, Appendix E"),
-    symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=battery(

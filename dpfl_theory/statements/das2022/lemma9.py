@@ -92,12 +92,11 @@ EQ57 = das.statement(
     ),
 )
 
-LEMMA9: Statement = das.statement(
+LEMMA9: Statement = das.client_statement(
     id="das2022.lemma9",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 9, Appendix E"),
-    symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
-    expectations=das.of_client("displacement", "E_gap"),
+    symbols=das.CLIENT(_TAU).also("E"),
     hypotheses=(das.SMOOTH, das.STEP),
     sides=lambda s: Sides(
         lhs={"displacement": s.displacement}, rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)}

@@ -96,7 +96,6 @@ GENERAL: Statement = das.statement(
     id="das2022.theorem7",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 7, Appendix D, first display"),
-    symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     hypotheses=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
     prescription=das.prescription,
@@ -117,7 +116,6 @@ ALPHA: Statement = das.statement(
     id="das2022.theorem7.alpha",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display"),
-    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
     hypotheses=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
     prescription=das.alpha_prescription,
@@ -145,7 +143,6 @@ def _repaired(
     return replace(
         printed,
         id=id_,
-        symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,
         smoke=smoke,

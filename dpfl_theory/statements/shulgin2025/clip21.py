@@ -46,7 +46,7 @@ DESCENT: Statement = shu.statement(
     id="shulgin2025.clip21.descent",
     kind="step",
     source=_SOURCE,
-    symbols=_NOTATION(*_NOTATION.own, shu.GAP_OF_ROUND),
+    symbols=_NOTATION(shu.GAP_OF_ROUND),
     hypotheses=(shu.SMOOTH_F, _STEP, shu.QUIET),
     sides=lambda s: Sides(
         {"gap": s.gap_after},
