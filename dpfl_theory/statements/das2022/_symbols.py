@@ -54,11 +54,6 @@ SYMBOLS = {
 }  # fmt: skip
 
 
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """The paper's symbols with these names."""
-    return tuple(SYMBOLS[name] for name in names)
-
-
 _F, _SLOPE, _SLOPE2, _X2, _ONE = (1, 0), (1, -1), (2, -2), (0, 2), (0, 0)
 """Units: of the objective, of a gradient and its square, of a squared distance, and none."""
 
@@ -149,8 +144,8 @@ EXPECTED = dict((
 
 
 NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()), {"delta_max": "Delta_max"})
-statement = partial(Statement, symbols=NOTATION, expectations=NOTATION)
-"""A statement with the symbols and expectations that it reads; it names its symbols where words have others."""
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
 
 
 _CLIENT_LATEX = {
@@ -249,11 +244,6 @@ def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
     """
     noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (s.rho if rho is None else rho) ** 2
     return (s.D**2 / s.K + decrease + noise) / (eta * s.E)
-
-
-def privacy_symbols() -> tuple[Symbol, ...]:
-    """The symbols in which the proofs write rho out."""
-    return symbols("q", "d", "delta", "n", "epsilon")
 
 
 def expanded_rho(s: Symbols) -> Any:

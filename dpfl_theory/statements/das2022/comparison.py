@@ -154,7 +154,7 @@ SECTION: Statement = das.statement(
     id="das2022.section4.1",
     kind="corollary",
     source=Source(das.PAPER, "Section 4.1, below (5); contribution (a) in Section 1; abstract"),
-    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
+    symbols=das.NOTATION.also("gamma", "C", "eta", "D", "Delta_max"),
     hypotheses=(*theorem4.ASSUMPTIONS, das.COMMON),
     sides=lambda s: Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap}),
     checks=battery(

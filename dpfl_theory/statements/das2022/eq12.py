@@ -121,7 +121,7 @@ EQ12: Statement = das.statement(
     id="das2022.eq12",
     kind="step",
     source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
-    symbols=das.symbols("r", "n"),
+    symbols=das.NOTATION.also("n"),
     hypotheses=(das.COHORT,),
     sides=lambda s: Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square}),
     checks=battery(

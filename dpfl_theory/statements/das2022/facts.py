@@ -62,7 +62,7 @@ FACT1 = das.statement(
     id="das2022.fact1",
     kind="fact",
     source=Source(das.PAPER, "Fact 1, Appendix E"),
-    symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
+    symbols=das.NOTATION(_SLOPE, _HEIGHT),
     hypotheses=(das.SMOOTH_BY_CLASS,),
     sides=lambda s: Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height}),
     checks=battery(

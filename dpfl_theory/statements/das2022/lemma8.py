@@ -94,7 +94,7 @@ EQ51 = das.statement(
     id="das2022.eq51",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
-    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
+    symbols=das.NOTATION(_NEXT, _NOW, _STEP, _SLOPE, _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=lambda s: Sides(
         lhs={"distance after": s.distance_next**2},

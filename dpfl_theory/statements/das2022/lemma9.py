@@ -76,7 +76,7 @@ EQ57 = das.statement(
     id="das2022.eq57",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
-    symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
+    symbols=das.NOTATION(_END, _START, _STEP, _SQUARES),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=lambda s: Sides(
         lhs={"end": s.gap_end}, rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared}

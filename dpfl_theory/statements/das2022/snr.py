@@ -49,7 +49,7 @@ SNR: Statement = das.statement(
     id="das2022.snr",
     kind="corollary",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1; contribution (a) in Section 1"),
-    symbols=das.symbols("C", "E", "eta", "L"),
+    symbols=das.NOTATION.also("C", "E", "eta", "L"),
     sides=lambda s: Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal}),
     universal=False,
     checks=battery(
