@@ -15,7 +15,8 @@ from dpfl_theory.checks.runner import plan
 from dpfl_theory.core import Statement, methods
 from dpfl_theory.core.evidence import kind_of, statement_verdict
 from dpfl_theory.core.formula import sides_of
-from dpfl_theory.core.statement import DOMAINS, KINDS
+from dpfl_theory.core.notation import DOMAINS
+from dpfl_theory.core.statement import KINDS
 from dpfl_theory.report import formulas
 from dpfl_theory.report.entries import Entry
 from dpfl_theory.report.proof_map import proof_graph

@@ -21,7 +21,8 @@ from dpfl_theory.core.check_inputs import (
 from dpfl_theory.core.errata import Cause, Effect, Erratum, Remark, Typo
 from dpfl_theory.core.expressions import Symbols
 from dpfl_theory.core.hypothesis import Hypothesis, by_construction, whole
-from dpfl_theory.core.statement import Expected, Sides, Source, Statement, Symbol
+from dpfl_theory.core.notation import Expected, Notation, Symbol
+from dpfl_theory.core.statement import Sides, Source, Statement
 
 __all__ = [
     "Case",
@@ -35,6 +36,7 @@ __all__ = [
     "Experiment",
     "GaussianClaim",
     "Hypothesis",
+    "Notation",
     "Outcome",
     "Performance",
     "PrivacyClaim",

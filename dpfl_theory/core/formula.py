@@ -33,13 +33,6 @@ class SidesError(ValueError):
     """Sides that a method cannot compare as they are; the text names the remedy."""
 
 
-_FLAGS: dict[str, dict[str, bool]] = {
-    "positive": {"positive": True},
-    "nonnegative": {"nonnegative": True},
-    "real": {"real": True},
-    "integer": {"integer": True, "positive": True},
-    "probability": {"positive": True, "probability": True},  # a fact that sympy only carries along
-}
 _MEMORY = 1024
 """The number of formulas in the cache: more than the catalogue has."""
 
@@ -52,9 +45,7 @@ def symbols_of(statement: Statement) -> Symbols:
     >>> symbols_of(get("das2022.lemma8")).eta.is_positive
     True
     """
-    table = {s.name: sp.Symbol(s.name, **_FLAGS[s.domain]) for s in statement.symbols}
-    table.update({e.name: sp.Symbol(e.name, real=True) for e in statement.expectations})
-    return Symbols(table, statement.id)
+    return Symbols({one.name: one.in_formulas for one in statement.quantities}, statement.id)
 
 
 _ASKED: ContextVar[set[Statement] | None] = ContextVar("asked", default=None)

@@ -31,7 +31,8 @@ _FAR = 2.0**20
 """Farther boundaries are not reached by any step size or number of rounds used in practice."""
 _STEPS = 24
 """Bisections of the logarithm of a factor, which determine it to about six digits."""
-_PROBLEM = "of the problem: "
+OF_PROBLEM = "of the problem: "
+"""What the names of the problem's constants start with in relations."""
 _CLOSE = 1e-9
 """Relative difference up to which numbers count as equal, or as whole: prescribed numbers are rounded."""
 
@@ -110,7 +111,7 @@ class Hypothesis:
         if self.relation is None:
             return ()
         count = sum(p.default is p.empty for p in inspect.signature(self.relation).parameters.values())
-        made = self.relation(*(AnySymbols(), AnySymbols(_PROBLEM))[:count])
+        made = self.relation(*(AnySymbols(), AnySymbols(OF_PROBLEM))[:count])
         found = made if isinstance(made, tuple) else (made,)
         for one in found or (None,):
             if not isinstance(one, sp.Contains) and getattr(one, "rel_op", "") not in VERBS:
@@ -134,8 +135,8 @@ class Hypothesis:
         if not self.relations:
             return rf"\text{{{self.text}}}"
         known = {sp.Symbol(name): tex for name, tex in (names or {}).items() if tex}
-        constants = {x for one in self.relations for x in one.free_symbols if _PROBLEM in x.name}
-        known |= {x: str(sp.latex(sp.Symbol(x.name.removeprefix(_PROBLEM)))) for x in constants}
+        constants = {x for one in self.relations for x in one.free_symbols if OF_PROBLEM in x.name}
+        known |= {x: str(sp.latex(sp.Symbol(x.name.removeprefix(OF_PROBLEM)))) for x in constants}
         return r",\; ".join(_chained(self.relations, lambda part: str(sp.latex(part, symbol_names=known)), r" \leq "))
 
     def test(self, problem: Problem | None, values: Mapping[str, Any]) -> str | None:
@@ -148,11 +149,11 @@ class Hypothesis:
             return self.tested_by(problem, values)
         for one in self.relations:
             names = {str(symbol) for symbol in one.free_symbols}
-            constants = {name for name in names if name.startswith(_PROBLEM)}
+            constants = {name for name in names if name.startswith(OF_PROBLEM)}
             if (constants and problem is None) or any(x in names and x not in values for x in self.partial):
                 continue
             known = {name: values[name] for name in sorted(names - constants)}
-            known |= {name: _constant(problem, name.removeprefix(_PROBLEM)) for name in constants}
+            known |= {name: _constant(problem, name.removeprefix(OF_PROBLEM)) for name in constants}
             if (failure := _failure(one, known, self.rounding)) is not None:
                 return failure
         return None
@@ -217,7 +218,7 @@ def _text(part: Any) -> str:
     """A relation or one of its sides as text."""
     if isinstance(part, sp.Contains):
         return f"{_text(part.args[0])} is a whole number"
-    return text_of(part).replace(_PROBLEM, "")
+    return text_of(part).replace(OF_PROBLEM, "")
 
 
 def _joined(relations: tuple[Any, ...]) -> str:
@@ -250,7 +251,7 @@ def _failure(relation: Any, values: Mapping[str, Any], rounding: float) -> str |
     try:
         left, right = _comparable(*(evaluate(side, values) for side in relation.args))
     except (ArithmeticError, ValueError) as error:
-        where = ", ".join(f"{name.replace(_PROBLEM, '')} = {value}" for name, value in values.items())
+        where = ", ".join(f"{name.replace(OF_PROBLEM, '')} = {value}" for name, value in values.items())
         return f"{_text(relation)} has no value at {where}: {error}"
     sign, size = relation.rel_op, max(abs(left), abs(right))
     slack = (_CLOSE if sign == "==" else rounding) * size if size < math.inf else 0  # nothing is close to infinity

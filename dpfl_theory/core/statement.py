@@ -5,7 +5,7 @@ Nothing here imports sympy, NumPy or a solver, so that a catalogue of statements
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, field, replace
 from typing import Any
 
@@ -13,14 +13,13 @@ from dpfl_theory.core.check import Battery, Check
 from dpfl_theory.core.errata import Erratum, Remark
 from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.core.methods import UNITS, known
+from dpfl_theory.core.notation import Expected, Notation, Symbol
 
-__all__ = ["PROVENANCES", "Expected", "Sides", "Source", "Statement", "Symbol"]
+__all__ = ["PROVENANCES", "Expected", "Notation", "Sides", "Source", "Statement", "Symbol"]
 
-TIMES = ("mean", "end", "least")
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 RELATIONS = ("<=", "==", ">=", "claim", "exists")
 """The first three relate two sides; a statement without sides is a claim, or says that something exists."""
-DOMAINS = ("positive", "nonnegative", "real", "integer", "probability")
 PROVENANCES = ("read", "restored", "derived")
 DERIVED = (".repaired", ".sharpened")
 """Ends of the ids of forms that are ours, whatever form of the paper they belong to."""
@@ -51,45 +50,6 @@ NOWHERE = Source("", "")
 
 
 @dataclass(frozen=True)
-class Symbol:
-    """A symbol of a statement: its name in expressions, its meaning, its unit (exponents of F and X), its domain, its
-    LaTeX."""
-
-    name: str
-    meaning: str
-    unit: tuple[int, int] = (0, 0)
-    domain: str = "positive"
-    latex: str = ""
-
-
-@dataclass(frozen=True)
-class Expected:
-    """An expectation in a statement, of ``O = sum_j coefficient_j observable_j`` over the K rounds of a run.
-
-    when: ``mean``, (1/K) sum_k E O_k;  ``end``, E O_K after the last round (for an observable that exists there, of the
-    last round otherwise); ``least``, min_k E O_k over k = 0..K-1, which is not a linear expectation and must be the
-    only term. Splitting an observable into nonnegative parts lets rigorous confidence limits treat each by its own
-    range. rival: whether the observables are those of the run that a statement compares with.
-    """
-
-    name: str
-    parts: tuple[tuple[str, int], ...]
-    unit: tuple[int, int]
-    latex: str
-    meaning: str
-    when: str = "mean"
-    rival: bool = False
-
-    def __post_init__(self) -> None:
-        if self.when not in TIMES:
-            raise ValueError(f"the expectation {self.name} is taken at {self.when!r}: choose one of {TIMES}")
-
-    def column(self, observable: str) -> str:
-        """The name of the stream of one of its parts: the observable, of which run, and when it is taken."""
-        return f"{'rival:' if self.rival else ''}{observable}{'' if self.when == 'mean' else f' ({self.when})'}"
-
-
-@dataclass(frozen=True)
 class Sides:
     """The two sides of a statement, each a mapping from a term's name to its sympy expression (summed)."""
 
@@ -112,6 +72,9 @@ class Statement:
     that was read in the paper can have an ``erratum``; ``remark`` is for restored formulas and words that claim no
     theorem.
 
+    symbols is a tuple, or the paper's `Notation`, of which the statement has what it reads, expectations too where none
+    are given; a form derived by `replace` has what it reads itself.
+
     sides(s) builds the two sides as named sympy terms from the symbols ``s`` (``s.rho``; None for statements that are
     not one inequality); prescription(s) maps hyper-parameters to sympy expressions. `dpfl_theory.core.formula`
     calls them and evaluates their results. ``homogeneous``
@@ -132,8 +95,8 @@ class Statement:
     title: str = ""
     source: Source = NOWHERE
     text: str = ""
-    symbols: tuple[Symbol, ...] = ()
-    expectations: tuple[Expected, ...] = ()
+    symbols: Sequence[Symbol] = ()
+    expectations: Sequence[Expected] = ()
     hypotheses: tuple[Hypothesis, ...] = ()
     relation: str = "<="
     sides: Callable[..., Sides] | None = None
@@ -153,6 +116,12 @@ class Statement:
     units_in_smoke: bool = field(default=False, init=False)
 
     def __post_init__(self, smoke: tuple[str, ...]) -> None:
+        seen: Sequence[Expected] = self.expectations
+        if isinstance(self.symbols, Notation) and (isinstance(seen, Notation) or not seen):
+            seen = self.symbols
+        for name, kind, quantities in (("symbols", Symbol, self.symbols), ("expectations", Expected, seen)):
+            if isinstance(quantities, Notation):
+                object.__setattr__(self, name, quantities.of(self, kind))
         if isinstance(self.checks, Battery):
             object.__setattr__(self, "checks", tuple(self.checks.of(self)))
         if strange := set(smoke) - {UNITS, *(c.name for c in self.checks)}:

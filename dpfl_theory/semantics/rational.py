@@ -1,15 +1,27 @@
-"""Exact moments: quadratics on the line, in fractions. Points are affine in the errors, so that none is ever drawn."""
+"""Exact moments: quadratics on the line, and vectors, in fractions. Points are affine in the errors: none is drawn."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.semantics.base import EVEN, Vector, World
 
-__all__ = ["Quadratics", "RationalWorld"]
+__all__ = ["Quadratics", "RationalWorld", "Vectors", "root", "vector"]
+
+
+def root(number: Fraction) -> Fraction:
+    """The root of the square of a fraction; ValueError for another number.
+
+    >>> root(Fraction(9, 4))
+    Fraction(3, 2)
+    """
+    found = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
+    if found**2 != number:
+        raise ValueError(f"{number} is not the square of a fraction")
+    return found
 
 
 class RationalWorld(World):
@@ -44,10 +56,10 @@ class RationalWorld(World):
 
     def size_of(self, name: Any) -> Fraction:
         square = self.variance(name)
-        root = Fraction(math.isqrt(square.numerator), math.isqrt(square.denominator))
-        if root * root != square:
-            raise ValueError(f"the second moment {square} of {name} is not the square of a fraction: take one that is")
-        return root
+        try:
+            return root(square)
+        except ValueError as error:
+            raise ValueError(f"the second moment of {name}: {error}: take one that is") from error
 
     def length(self, v: Vector) -> Fraction:
         return Fraction(abs(v.known))
@@ -93,3 +105,32 @@ class Quadratics(RationalWorld):
 
     def gradient(self, client: int, x: Vector) -> Vector:
         return self.curvatures[client] * x - Vector(self.offsets[client])
+
+
+def vector(entries: Iterable[Any]) -> Vector:
+    """The vector of these fractions.
+
+    >>> vector(["1/2", 3]) - vector([0, 1])
+    Vector(known=array([Fraction(1, 2), Fraction(2, 1)], dtype=object), errors={})
+    """
+    import numpy as np
+
+    return Vector(np.array([Fraction(x) for x in entries], dtype=object))
+
+
+class Vectors(RationalWorld):
+    """Vectors of several dimensions, with lengths that are fractions; one client with grad f(x) = x.
+
+    >>> world = Vectors(1)
+    >>> world.length(vector([3, 4])), tuple(world.normalised(vector([3, 4])).known)
+    (Fraction(5, 1), (Fraction(3, 5), Fraction(4, 5)))
+    """
+
+    def inner(self, u: Any, v: Any) -> Fraction:
+        return Fraction(sum(u * v))
+
+    def length(self, v: Vector) -> Fraction:
+        return root(self.square(v))
+
+    def gradient(self, client: int, x: Vector) -> Vector:
+        return x

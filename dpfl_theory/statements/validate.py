@@ -20,7 +20,8 @@ from typing import Any
 from dpfl_theory.core import Check, Erratum, Expected, Hypothesis, Remark, Sides, Source, Statement, Symbol, methods
 from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of
 from dpfl_theory.core.methods import UNITS
-from dpfl_theory.core.statement import DOMAINS, KINDS, RELATIONS
+from dpfl_theory.core.notation import DOMAINS, Notation
+from dpfl_theory.core.statement import KINDS, RELATIONS
 from dpfl_theory.errors import InputError, format_error, unknown_name
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.source_location import Lines
@@ -93,6 +94,8 @@ def of_kinds(statement: Statement, lines: Lines) -> Iterator[str]:
     for name, kind in _KINDS.items():
         value, several = getattr(statement, name), f"its {name}"
         what = "ids" if kind is str else f"{kind.__name__} objects"
+        if isinstance(value, Notation):  # what is read of it shows with the sides
+            continue
         if not isinstance(value, (tuple, list)):
             yield f"{several} are {value!r}: give a tuple of {what}{here}"
             continue

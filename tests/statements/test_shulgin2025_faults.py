@@ -15,9 +15,10 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of
 from dpfl_theory.statements import get
+from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
 from dpfl_theory.statements.shulgin2025._instances import TABLE
-from dpfl_theory.statements.shulgin2025._line import rounds_of
+from dpfl_theory.statements.shulgin2025._line import run_of
 from dpfl_theory.statements.shulgin2025.clip21 import INACTIVE_CLIPPING, inactive_runs
 
 SETTINGS = Settings(alpha=1e-9, device="cpu")
@@ -139,11 +140,9 @@ def test_inactive_clipping_needs_its_hypothesis() -> None:
     assert found
     assert all(exact.compared(INACTIVE_CLIPPING, values).excess <= 0 for values in found)
     assert inactive_runs(INACTIVE_CLIPPING, outside) == []  # the hypothesis fails, so nothing is claimed
-    (curvatures, centres), x = [[Fraction(t) for t in texts] for texts in clients[0]], Fraction(2)
-    memories = [a * (x - c) for a, c in zip(curvatures, centres)]
     algorithm = Clip21(gamma=Fraction(2, 5), tau=Fraction(3), sigma=0)
-    rounds = rounds_of(algorithm, curvatures, centres, x, memories, 9)
-    assert max(abs(e) for one in rounds for e in one.residuals) > 3
+    run = run_of(algorithm, line.clients(clients[0]), Fraction(2), [Fraction(0)] * 2, 9)
+    assert max(abs(e) for one in run.rounds for e in one.residuals) > 3
 
 
 def scaled(statement: Statement, factor: Any) -> Statement:

@@ -11,7 +11,7 @@ import sympy as sp
 
 from dpfl_theory.core import Source, Statement, Symbol
 from dpfl_theory.core.formula import symbols_of
-from dpfl_theory.core.statement import DOMAINS
+from dpfl_theory.core.notation import DOMAINS
 from dpfl_theory.statements import all_statements, get, symbolic
 from dpfl_theory.statements.symbolic import as_fractions, enclosure, equal, sides_at
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Symbol, Symbols, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 
 if TYPE_CHECKING:
@@ -51,16 +52,6 @@ SYMBOLS = {
         Symbol("Delta_max", r"largest heterogeneity $\max_i \Delta_i^*$", (1, 0), "nonnegative", r"\max_j \Delta_j^*"),
     )
 }  # fmt: skip
-
-
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """The paper's symbols with these names."""
-    return tuple(SYMBOLS[name] for name in names)
-
-
-CLIENT_DELTA = replace(
-    SYMBOLS["Delta"], meaning="heterogeneity of client $i$, $f_i(w^*)$ - min $f_i$", latex=r"\Delta_i^*"
-)
 
 
 _F, _SLOPE, _SLOPE2, _X2, _ONE = (1, 0), (1, -1), (2, -2), (0, 2), (0, 0)
@@ -152,9 +143,9 @@ EXPECTED = dict((
 # fmt: on
 
 
-def expected(*names: str) -> tuple[Expected, ...]:
-    """The paper's expectations with these names."""
-    return tuple(EXPECTED[name] for name in names)
+NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()), {"delta_max": "Delta_max"})
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
 
 
 _CLIENT_LATEX = {
@@ -168,15 +159,13 @@ _CLIENT_LATEX = {
 }
 
 
-def of_client(*names: str) -> tuple[Expected, ...]:
-    """The expectations as a proof step prints them, of one client; simulations average over clients and rounds."""
-    meaning = "of client $i$; simulations take the mean over clients and rounds"
-    return tuple(
-        replace(EXPECTED[n], latex=_CLIENT_LATEX[n], meaning=f"{EXPECTED[n].meaning}, {meaning}")
-        if n in _CLIENT_LATEX
-        else EXPECTED[n]
-        for n in names
-    )
+_OF_ONE = "of client $i$; simulations take the mean over clients and rounds"
+CLIENT = NOTATION(
+    replace(SYMBOLS["Delta"], meaning="heterogeneity of client $i$, $f_i(w^*)$ - min $f_i$", latex=r"\Delta_i^*"),
+    *(replace(EXPECTED[n], latex=own, meaning=f"{EXPECTED[n].meaning}, {_OF_ONE}") for n, own in _CLIENT_LATEX.items()),
+)
+client_statement = partial(Statement, symbols=CLIENT)
+"""A step of a proof as printed, for one client."""
 
 
 def _minimiser(problem: Problem | None, values: Mapping[str, float]) -> str | None:
@@ -255,11 +244,6 @@ def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
     """
     noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (s.rho if rho is None else rho) ** 2
     return (s.D**2 / s.K + decrease + noise) / (eta * s.E)
-
-
-def privacy_symbols() -> tuple[Symbol, ...]:
-    """The symbols in which the proofs write rho out."""
-    return symbols("q", "d", "delta", "n", "epsilon")
 
 
 def expanded_rho(s: Symbols) -> Any:

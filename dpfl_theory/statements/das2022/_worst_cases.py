@@ -22,7 +22,7 @@ from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import WorldOperations, run_round
-from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.local_phase import LocalPhase, grid, step_size
 
 _NONE = dict.fromkeys(
@@ -168,7 +168,6 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     stronger than the statement, and its sum over K rounds gives the statement.
     """
     from PEPit import PEP, Expression
-    from PEPit.functions import SmoothConvexFunction
 
     L, eta = step_size(instance)
     E, lengths = int(instance["E"]), instance["lengths"]
@@ -178,7 +177,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     weighted = "weighted_" if "E_unclipped_weighted_gap" in symbols_of(statement) else ""
     algorithm = (DPNormFedAvg if weighted else DPFedAvg)(eta=eta, beta=eta, E=E, C=1.0, sigma=int(apart))
     problem = PEP()
-    functions = [problem.declare_function(SmoothConvexFunction, L=L) for _ in range(n)]
+    functions = declared(problem, "convex", n, L=L)
     sent: dict[int, Vector] = {}
     # Where clients join independently, their average is the mean plus an error of every message. For r = 1 a message is
     # sent with probability 1/clients, and its error has 1 - 1/clients of its second moment.
@@ -189,11 +188,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     )
     w, o = Vector(problem.set_initial_point()), WorldOperations(world)
     C2: Any = None  # C^2, once it is known
-    rest = world.zero
-    for i in range(n - 1):
-        rest = rest - world.gradient(i, world.zero)
-    functions[-1].add_point((world.zero.known, rest.known, Expression()))
-
+    world.minimiser_at_origin()
     gap = heterogeneity = every = Expression(is_leaf=False, decomposition_dict={})
     length, share = Fraction(0), Fraction(0)  # mean length of the clipped updates, over C
     # A client whose length is given in terms of C defines C, so that it needs no equation.

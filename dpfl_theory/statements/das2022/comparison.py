@@ -89,12 +89,11 @@ _RUN = {
     **{"curvature": ["1", "1/3"], "centres": ["0", "-2"], "eta": "1/10", "E": 3, "w_0": "40", "C_low": "3"},
     "noise": ["1/7", "-2", "1/3", "5", "-1", "0", "2/9", "-3"],
 }
-CLOW: Statement = Statement(
+CLOW: Statement = das.statement(
     id="das2022.clow",
     kind="corollary",
     source=Source(das.PAPER, "Section 3.1, last paragraph; Figure 2's caption"),
-    symbols=(*das.symbols("C", "E", "eta", "L"), _C_LOW),
-    expectations=das.expected("E_difference"),
+    symbols=das.NOTATION(_C_LOW).also("C", "E", "eta", "L"),
     hypotheses=(Hypothesis(lambda s: s.C <= s.C_low),),
     sides=lambda s: Sides(lhs={"difference": s.E_difference}, rhs={"excess": sp.Max(0, s.C - s.C_low)}),
     checks=battery(
@@ -151,12 +150,11 @@ def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return experiment(theorem4.B, instance, "dp-normfedavg")
 
 
-SECTION: Statement = Statement(
+SECTION: Statement = das.statement(
     id="das2022.section4.1",
     kind="corollary",
     source=Source(das.PAPER, "Section 4.1, below (5); contribution (a) in Section 1; abstract"),
-    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta_max"),
-    expectations=das.expected("E_gap", "E_rival_gap"),
+    symbols=das.NOTATION.also("gamma", "C", "eta", "D", "Delta_max"),
     hypotheses=(*theorem4.ASSUMPTIONS, das.COMMON),
     sides=lambda s: Sides(lhs={"normalisation": s.E_gap}, rhs={"clipping": s.E_rival_gap}),
     checks=battery(
@@ -170,12 +168,11 @@ SECTION: Statement = Statement(
     uses=("das2022.eq4", "das2022.eq5"),
 )
 
-WEIGHTS: Statement = Statement(
+WEIGHTS: Statement = das.statement(
     id="das2022.section4.1.repaired",
     kind="corollary",
     source=Source(das.PAPER, "Section 4.1, below (5)"),
     symbols=SECTION.symbols,
-    expectations=das.expected("E_gap", "E_weighted_gap"),
     hypotheses=SECTION.hypotheses,
     sides=lambda s: Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap}),
     checks=battery(map(_weights_of, (1, 2, 4)), NORMALISE.by(_same_iterates, edges=True)("same-run")),

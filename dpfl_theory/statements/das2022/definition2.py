@@ -59,11 +59,10 @@ _SETTINGS = {
     )
 }
 
-DEFINITION2: Statement = Statement(
+DEFINITION2: Statement = das.statement(
     id="das2022.definition2",
     kind="definition",
     source=Source(das.PAPER, "Definition 2, Section 2", "1"),
-    symbols=das.symbols("rho", "q", "d", "delta", "n", "epsilon"),
     relation="==",
     sides=lambda s: Sides(lhs={"ratio": s.rho}, rhs={"definition": das.expanded_rho(s)}),
     checks=battery(_noise_energy, _monotone, checks("algebra", _below_one, _SETTINGS)),

@@ -131,13 +131,13 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 
 
-_SYMBOLS = (_VARIANCE, _SENSITIVITY, *das.symbols("epsilon", "delta"))
+_NOTATION = das.NOTATION(_VARIANCE, _SENSITIVITY)
 
-DEFINITION5: Statement = Statement(
+DEFINITION5: Statement = das.statement(
     id="das2022.definition5",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_SYMBOLS,
+    symbols=_NOTATION,
     sides=_sides,
     prescription=_prescription,
     checks=battery(
@@ -148,11 +148,11 @@ DEFINITION5: Statement = Statement(
     ),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = das.statement(
     id="das2022.definition5.repaired",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_SYMBOLS,
+    symbols=_NOTATION,
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= 1),

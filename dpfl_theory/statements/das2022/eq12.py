@@ -117,12 +117,11 @@ _BELOW_ONE = (
 )
 
 
-EQ12: Statement = Statement(
+EQ12: Statement = das.statement(
     id="das2022.eq12",
     kind="step",
     source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
-    symbols=das.symbols("r", "n"),
-    expectations=das.expected("second_moment", "mean_square"),
+    symbols=das.NOTATION.also("n"),
     hypotheses=(das.COHORT,),
     sides=lambda s: Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square}),
     checks=battery(
@@ -141,12 +140,10 @@ EQ12: Statement = Statement(
     uses=("das2022.fact2",),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = das.statement(
     id="das2022.eq12.repaired",
     kind="step",
     source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
-    symbols=EQ12.symbols,
-    expectations=EQ12.expectations,
     hypotheses=EQ12.hypotheses,
     sides=lambda s: Sides(
         lhs={"cohort": s.second_moment},

@@ -124,16 +124,13 @@ def _single_step(s: Formula) -> Proof:
     return -2 * eta * product + eta**2 * g**2, allowed, "A_i with the least inner product against (22)"
 
 
-_CLIENT = ("eta", "L", "E")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 
-EQ18: Statement = Statement(
+EQ18: Statement = das.client_statement(
     id="das2022.eq18",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "18"),
-    symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
-    expectations=das.of_client("approach", "update_squared"),
     hypotheses=_HALF,
     sides=lambda s: Sides(
         lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
@@ -143,12 +140,10 @@ EQ18: Statement = Statement(
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
-EQ22: Statement = Statement(
+EQ22: Statement = das.client_statement(
     id="das2022.eq22",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
-    symbols=das.symbols(*_CLIENT, "C", "C_hat", "Delta_max"),
-    expectations=das.of_client("clipped_progress", "E_clipped_length"),
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=lambda s: Sides(
         lhs={"progress": s.clipped_progress}, rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length}
@@ -178,24 +173,20 @@ EQ22_SHARPENED: Statement = replace(
     uses=(),
 )
 
-EQ23: Statement = Statement(
+EQ23: Statement = das.client_statement(
     id="das2022.eq23",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "23"),
-    symbols=das.symbols(*_CLIENT),
-    expectations=das.of_client("unclipped_progress", "unclipped_B", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
     sides=_eq23_sides,
     checks=battery(_from_lemma9, worst.checks(worst.eq23, ("1", "1/2", "1/8")), CLIP("step")),
     uses=("das2022.lemma9",),
 )
 
-EQ31: Statement = Statement(
+EQ31: Statement = das.client_statement(
     id="das2022.eq31",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "31"),
-    symbols=(*das.symbols(*_CLIENT), das.CLIENT_DELTA),
-    expectations=das.of_client("B", "E_gap"),
     hypotheses=_FULL,
     sides=_eq31_sides,
     checks=battery(
@@ -207,26 +198,20 @@ EQ31: Statement = Statement(
     uses=("das2022.lemma9",),
 )
 
-EQ32: Statement = Statement(
+EQ32: Statement = das.client_statement(
     id="das2022.eq32",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
-    symbols=das.symbols(*_CLIENT),
-    expectations=das.of_client("unclipped_progress", "E_unclipped_gap", "E_unclipped_Delta"),
     hypotheses=_FULL,
     sides=lambda s: Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s)),
     checks=battery(_eq32_from_steps, worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")), CLIP("step")),
     uses=("das2022.eq23", "das2022.eq31"),
 )
 
-EQ34: Statement = Statement(
+EQ34: Statement = das.client_statement(
     id="das2022.eq34",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "34"),
-    symbols=das.symbols(*_CLIENT, "C_hat", "Delta_max"),
-    expectations=das.of_client(
-        "clipped_progress", "unclipped_progress", "E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"
-    ),
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq34_sides,
     checks=battery(

@@ -97,8 +97,6 @@ def _three_halves(_: Formula) -> Proof:
     return sp.Rational(3, 2) * x - x * (1 + x), x * (sp.Rational(1, 2) - x), "3x/2 less x(1 + x)"
 
 
-_SYMBOLS = das.symbols("E", "L", "C", "C_hat", "eta", "K", "D", "Delta_max")
-_EXPECTATIONS = das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta")
 _HYPOTHESES = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.COHORT, das.ROUNDS)
 
 _DISTANCE = Symbol("distance", r"$\|w_k - w^*\|$", (0, 1), "nonnegative", r"\|w_k - w^*\|")
@@ -110,12 +108,11 @@ _SLOW = "it takes seconds, and the six-dimensional quadratics show the same"
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
 )
-EQ35: Statement = Statement(
+EQ35: Statement = das.statement(
     id="das2022.eq35",
     kind="step",
     source=Source(das.PAPER, _WHERE, "35"),
-    symbols=(_NEXT, _DISTANCE, *das.symbols("E", "L", "C_hat", "eta", "K"), *das.privacy_symbols()),
-    expectations=_EXPECTATIONS,
+    symbols=das.NOTATION(_NEXT, _DISTANCE),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
     checks=battery(
@@ -159,12 +156,10 @@ EQ35_REPAIRED: Statement = replace(
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
-EQ36: Statement = Statement(
+EQ36: Statement = das.statement(
     id="das2022.eq36",
     kind="step",
     source=Source(das.PAPER, _WHERE, "36"),
-    symbols=(*_SYMBOLS, *das.privacy_symbols()),
-    expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=battery(
@@ -176,12 +171,10 @@ EQ36: Statement = Statement(
     uses=("das2022.eq35",),
 )
 
-EQ37: Statement = Statement(
+EQ37: Statement = das.statement(
     id="das2022.eq37",
     kind="step",
     source=Source(das.PAPER, _WHERE, "37"),
-    symbols=(*_SYMBOLS, *das.symbols("gamma"), *das.privacy_symbols()),
-    expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
@@ -193,12 +186,10 @@ EQ37: Statement = Statement(
     uses=("das2022.eq36",),
 )
 
-EQ39: Statement = Statement(
+EQ39: Statement = das.statement(
     id="das2022.eq39",
     kind="step",
     source=Source(das.PAPER, _WHERE, "39"),
-    symbols=(*_SYMBOLS, *das.symbols("gamma", "alpha"), *das.privacy_symbols()),
-    expectations=_EXPECTATIONS,
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),

@@ -78,15 +78,13 @@ def _two_lines(s: Formula) -> Proof:
     return equal_sides(of(EQ41) + of(EQ45), s, "of (41) and (45) against (46)")
 
 
-_SYMBOLS = das.symbols("eta", "L", "E", "C_hat")
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
-EQ41: Statement = Statement(
+EQ41: Statement = das.client_statement(
     id="das2022.eq41",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
-    symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
-    expectations=das.of_client("clipped_progress", "E_clipped_length"),
+    symbols=das.CLIENT.also("E"),
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
     checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
@@ -106,14 +104,10 @@ EQ41_SHARPENED: Statement = replace(
     uses=("das2022.eq22.sharpened",),
 )
 
-EQ45: Statement = Statement(
+EQ45: Statement = das.client_statement(
     id="das2022.eq45",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, case 2", "45"),
-    symbols=_SYMBOLS,
-    expectations=das.of_client(
-        "normalised_progress", "E_unclipped_weighted_gap", "E_unclipped_weighted_Delta", "E_unclipped_share"
-    ),
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
     sides=_eq45_sides,
     checks=battery(
@@ -125,19 +119,10 @@ EQ45: Statement = Statement(
     uses=("das2022.eq31",),
 )
 
-EQ46: Statement = Statement(
+EQ46: Statement = das.client_statement(
     id="das2022.eq46",
     kind="step",
     source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),
-    symbols=(*_SYMBOLS, *das.symbols("Delta_max")),
-    expectations=das.of_client(
-        "clipped_progress",
-        "normalised_progress",
-        "E_unclipped_weighted_gap",
-        "E_clipped_length",
-        "E_unclipped_weighted_Delta",
-        "E_unclipped_share",
-    ),
     hypotheses=(*_HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
     checks=battery(

@@ -33,14 +33,10 @@ def _from_eq46(s: Formula) -> Proof:
     return mine, s.slack, "(46) summed over the rounds against (47)"
 
 
-EQ47: Statement = Statement(
+EQ47: Statement = das.statement(
     id="das2022.eq47",
     kind="step",
     source=Source(das.PAPER, "Appendix D.1, proof of Theorem 7, last display", "47"),
-    symbols=(*das.symbols("E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"), *das.privacy_symbols()),
-    expectations=das.expected(
-        "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
-    ),
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
     sides=_eq47_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),

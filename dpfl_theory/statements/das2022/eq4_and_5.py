@@ -48,19 +48,16 @@ def _emptiness(expectation: str) -> tuple[Check, ...]:
     return (diverging(expectation, None),) if expectation == "E_weighted_gap" else ()
 
 
-_SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D")
 _APART = {"two clients apart in one dimension": "the repaired form has it"}
 
 
 def _printed(
     id_: str, equation: str, expectation: str, runs: Runs, finite: Statement, smoke: tuple[str, ...] = ()
 ) -> Statement:
-    return Statement(
+    return das.statement(
         id=id_,
         kind="corollary",
         source=Source(das.PAPER, "Section 4.1", equation),
-        symbols=_SYMBOLS,
-        expectations=das.expected(expectation),
         hypotheses=finite.hypotheses,
         sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=True),

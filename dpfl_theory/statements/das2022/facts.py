@@ -58,11 +58,11 @@ def _fact1_softer_quadratic(s: Formula) -> Proof:
     return of(s.statement, slope=a * x, height=a * x**2 / 2).slack, (s.L - a) * a * x**2, "Fact 1 on a x^2/2"
 
 
-FACT1 = Statement(
+FACT1 = das.statement(
     id="das2022.fact1",
     kind="fact",
     source=Source(das.PAPER, "Fact 1, Appendix E"),
-    symbols=(_SLOPE, _HEIGHT, *das.symbols("L")),
+    symbols=das.NOTATION(_SLOPE, _HEIGHT),
     hypotheses=(das.SMOOTH_BY_CLASS,),
     sides=lambda s: Sides(lhs={"slope": s.slope**2}, rhs={"height": 2 * s.L * s.height}),
     checks=battery(
@@ -127,7 +127,7 @@ def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, f"||y_1 + ... + y_{p}||^2 against the squares")
 
 
-FACT2 = Statement(
+FACT2 = das.statement(
     id="das2022.fact2",
     kind="fact",
     source=Source(das.PAPER, "Fact 2, Appendix E"),

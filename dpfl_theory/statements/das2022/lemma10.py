@@ -102,12 +102,10 @@ def _lemma10_sides(s: Symbols) -> Sides:
 _PRODUCTS = ("1", "1/8", "1/2", "2", "4")
 
 
-LEMMA10: Statement = Statement(
+LEMMA10: Statement = das.statement(
     id="das2022.lemma10",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 10, Appendix E"),
-    symbols=das.symbols("eta", "L"),
-    expectations=das.expected("gradient_next", "gradient_now", "gradient_change"),
     hypotheses=(das.CONVEX, das.SMOOTH),
     sides=_lemma10_sides,
     checks=battery(

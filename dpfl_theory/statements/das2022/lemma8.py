@@ -90,11 +90,11 @@ def _from_eq51(s: Formula) -> Proof:
     return summed, s.slack, "(51) over the E steps against Lemma 8"
 
 
-EQ51 = Statement(
+EQ51 = das.statement(
     id="das2022.eq51",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
-    symbols=(_NEXT, _NOW, _STEP, _SLOPE, *das.symbols("L"), _DELTA),
+    symbols=das.NOTATION(_NEXT, _NOW, _STEP, _SLOPE, _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=lambda s: Sides(
         lhs={"distance after": s.distance_next**2},
@@ -117,12 +117,10 @@ EQ51 = Statement(
     uses=("das2022.fact1",),
 )
 
-LEMMA8: Statement = Statement(
+LEMMA8: Statement = das.client_statement(
     id="das2022.lemma8",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 8, Appendix E"),
-    symbols=(*das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
-    expectations=das.expected("distance_after", "distance_before", "gradients_squared"),
     hypotheses=(das.CONVEX, das.SMOOTH, das.HALF_STEP),
     sides=_sides,
     checks=battery(

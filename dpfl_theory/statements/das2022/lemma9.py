@@ -72,11 +72,11 @@ def _from_line_55(s: Formula) -> Proof:
     return s.rhs - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
 
 
-EQ57 = Statement(
+EQ57 = das.statement(
     id="das2022.eq57",
     kind="step",
     source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
-    symbols=(_END, _START, _STEP, _SQUARES, *das.symbols("L")),
+    symbols=das.NOTATION(_END, _START, _STEP, _SQUARES),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=lambda s: Sides(
         lhs={"end": s.gap_end}, rhs={"start": s.gap_start, "gradients": -s.eta_k / 2 * s.sum_gradients_squared}
@@ -92,12 +92,11 @@ EQ57 = Statement(
     ),
 )
 
-LEMMA9: Statement = Statement(
+LEMMA9: Statement = das.client_statement(
     id="das2022.lemma9",
     kind="lemma",
     source=Source(das.PAPER, "Lemma 9, Appendix E"),
-    symbols=(_TAU, *das.symbols("eta", "L", "E"), das.CLIENT_DELTA),
-    expectations=das.of_client("displacement", "E_gap"),
+    symbols=das.CLIENT(_TAU).also("E"),
     hypotheses=(das.SMOOTH, das.STEP),
     sides=lambda s: Sides(
         lhs={"displacement": s.displacement}, rhs={"smoothness": 2 * s.eta**2 * s.L * s.tau**2 * (s.E_gap + s.Delta)}

@@ -45,12 +45,11 @@ _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6
 _ONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["3", "4"], ["6", "8"]], [["1", "0"], ["7", "0"], ["12", "0"]]]
 _SEVERAL = [[["10"], ["-1"]], [["3", "4"], ["-3", "-4"], ["0", "1"]], [["10", "0"], ["-3/5", "4/5"], ["-3/5", "-4/5"]]]
 
-SNR: Statement = Statement(
+SNR: Statement = das.statement(
     id="das2022.snr",
     kind="corollary",
     source=Source(das.PAPER, "Figure 3's caption; Section 3.1; contribution (a) in Section 1"),
-    symbols=das.symbols("C", "E", "eta", "L"),
-    expectations=das.expected("E_clipped_signal", "E_normalised_signal"),
+    symbols=das.NOTATION.also("C", "E", "eta", "L"),
     sides=lambda s: Sides(lhs={"clipping": s.E_clipped_signal}, rhs={"normalisation": s.E_normalised_signal}),
     universal=False,
     checks=battery(

@@ -18,7 +18,6 @@ _VARIANCE = Symbol(
     "noise_variance", "variance of each coordinate of the averaged update's noise", (2, -2), "positive", r"\sigma^2"
 )
 _RANGE = Symbol("u", "the constant that $O(r^2 K/n^2)$ hides", (0, 0), "positive", "u")
-_SYMBOLS = (_VARIANCE, *das.symbols("q", "epsilon", "delta", "n", "r", "K", "C"))
 
 
 def _squared(s: Mapping[str, Any], variance: Any) -> Any:
@@ -62,11 +61,11 @@ def _of(r: int) -> Mapping[str, Any]:
     return {"delta": ["1e-5"], "share": ["1"], "symbols": {"n": 100, "r": r, "K": 500, "C": 40}}
 
 
-THEOREM3: Statement = Statement(
+THEOREM3: Statement = das.statement(
     id="das2022.theorem3",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 3, Section 3"),
-    symbols=(*_SYMBOLS, _RANGE),
+    symbols=das.NOTATION(_VARIANCE, _RANGE),
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon < s.u * s.r**2 * s.K / s.n**2), (r"$0 < \varepsilon < u r^2 K/n^2$")
@@ -99,11 +98,11 @@ THEOREM3: Statement = Statement(
     smoke=("no constants, when all rounds are seen",),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = das.statement(
     id="das2022.theorem3.repaired",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 3, Section 3"),
-    symbols=tuple(s for s in _SYMBOLS if s.name != "q"),
+    symbols=das.NOTATION(_VARIANCE),
     hypotheses=(
         BUDGET,
         Hypothesis(

@@ -13,7 +13,6 @@ from dpfl_theory.statements.das2022._runs import CLIP, NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.relations import specialises
 
-_SYMBOLS = das.symbols("rho", "E", "K", "alpha", "gamma", "L", "G", "C", "eta", "D", "Delta")
 ASSUMPTIONS = (
     das.CONVEX,
     das.SMOOTH,
@@ -64,12 +63,10 @@ _WEIGHTED: dict[str, Any] = {
     "E_unclipped_weighted_Delta": "E_weighted_Delta",
 }
 
-A: Statement = Statement(
+A: Statement = das.statement(
     id="das2022.theorem4a",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 4 (a), Section 4", "2"),
-    symbols=_SYMBOLS,
-    expectations=das.expected("E_gap"),
     hypotheses=ASSUMPTIONS,
     sides=_sides_a,
     prescription=_prescription,
@@ -81,12 +78,10 @@ A: Statement = Statement(
     uses=("das2022.theorem6.alpha",),
 )
 
-B: Statement = Statement(
+B: Statement = das.statement(
     id="das2022.theorem4b",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 4 (b), Section 4", "3"),
-    symbols=_SYMBOLS,
-    expectations=das.expected("E_weighted_gap", "E_weighted_Delta"),
     hypotheses=(*ASSUMPTIONS, FINITE),
     sides=lambda s: _sides_b(s),
     prescription=_prescription,
@@ -102,7 +97,6 @@ B: Statement = Statement(
 B_REPAIRED: Statement = replace(
     B,
     id="das2022.theorem4b.repaired",
-    symbols=(*_SYMBOLS, *das.symbols("kappa")),
     sides=lambda s: _sides_b(s, s.kappa),
     checks=battery(
         specialises(theorem7.ALPHA_REPAIRED, "C_hat = G", prescription=False, **_UNCLIPPED, **_WEIGHTED),

@@ -68,12 +68,10 @@ def _same_step(s: Formula) -> Proof:
     return s.prescribed["eta"], s.rho / (2 * s.alpha * s.L), "eta at the alpha form's K"
 
 
-GENERAL: Statement = Statement(
+GENERAL: Statement = das.statement(
     id="das2022.theorem6",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 6, Appendix C, first display"),
-    symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
-    expectations=das.expected("E_unclipped_gap", "E_clipped_length", "E_unclipped_Delta"),
     hypotheses=das.FREE_K,
     sides=_sides,
     prescription=das.prescription,
@@ -91,12 +89,10 @@ GENERAL: Statement = Statement(
     uses=("das2022.eq37",),
 )
 
-ALPHA: Statement = Statement(
+ALPHA: Statement = das.statement(
     id="das2022.theorem6.alpha",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 6, Appendix C, second display"),
-    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta", "Delta_max"),
-    expectations=das.expected("E_unclipped_gap", "E_clipped_length"),
     hypotheses=das.K_BY_ALPHA,
     sides=_alpha_sides,
     prescription=das.alpha_prescription,

@@ -89,18 +89,13 @@ def _recursion_repaired(s: Formula) -> Proof:
     return bound, of(s.statement, kappa=kappa).slack, "(46) and eq12.repaired, summed, against the repair"
 
 
-_EXPECTATIONS = das.expected(
-    "E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_share", "E_unclipped_weighted_Delta"
-)
 _USES = ("das2022.eq47",)
 _REPAIRED_HAS_IT = {"weights of infinite mean: two clients apart on the line": "the repaired form has it"}
 
-GENERAL: Statement = Statement(
+GENERAL: Statement = das.statement(
     id="das2022.theorem7",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 7, Appendix D, first display"),
-    symbols=das.symbols("rho", "E", "K", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
-    expectations=_EXPECTATIONS,
     hypotheses=(*das.FREE_K, FINITE),
     sides=lambda s: _sides(s),
     prescription=das.prescription,
@@ -117,12 +112,10 @@ GENERAL: Statement = Statement(
     uses=_USES,
 )
 
-ALPHA: Statement = Statement(
+ALPHA: Statement = das.statement(
     id="das2022.theorem7.alpha",
     kind="theorem",
     source=Source(das.PAPER, "Theorem 7, Appendix D, second display"),
-    symbols=das.symbols("rho", "E", "K", "alpha", "gamma", "L", "C", "C_hat", "eta", "D", "Delta_max"),
-    expectations=das.expected("E_unclipped_weighted_gap", "E_clipped_length", "E_unclipped_weighted_Delta"),
     hypotheses=(*das.K_BY_ALPHA, FINITE),
     sides=lambda s: _alpha_sides(s),
     prescription=das.alpha_prescription,
@@ -150,7 +143,6 @@ def _repaired(
     return replace(
         printed,
         id=id_,
-        symbols=(*printed.symbols, *das.symbols("kappa")),
         sides=sides,
         checks=checks,
         smoke=smoke,

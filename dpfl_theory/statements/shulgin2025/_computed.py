@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.statements.instances import problem
 from dpfl_theory.statements.prescribed_noise import one_release
+from dpfl_theory.statements.shulgin2025._runs import accurate, least
 from dpfl_theory.statements.shulgin2025.eq12 import EQ12
 
 LOG = math.log(1e5)
@@ -20,21 +22,9 @@ def stopping_run() -> float:
     """min_k ||grad f(x^k)|| of alpha-NormEC without noise on f = (x_1^2 + 0.3 x_2^2)/2 from (1, 1): L = 1, K = 1000, M
     = sqrt(2 (f(x^0) - f_inf)), R = M/(20 sqrt(K + 1)), alpha = R/10, beta = 0.999 (alpha + R), gamma = M/sqrt(K + 1),
     v^0 shorter than grad f(x^0) by R."""
-    import numpy as np
-
-    curvature, x, K = np.array([1.0, 0.3]), np.ones(2), 1000
-    M = math.sqrt(float(curvature.sum()))
-    R, gamma = M / 20 / math.sqrt(K + 1), M / math.sqrt(K + 1)
-    alpha, gradient = R / 10, curvature * x
-    beta = 0.999 * (alpha + R)
-    memory, least = gradient * (1 - R / float(np.linalg.norm(gradient))), math.inf
-    for _ in range(K + 1):
-        gradient = curvature * x
-        least = min(least, float(np.linalg.norm(gradient)))
-        missing = gradient - memory
-        memory = memory + beta * missing / (alpha + float(np.linalg.norm(missing)))
-        x = x - gamma * memory / float(np.linalg.norm(memory))
-    return least
+    own = {"problem": problem("diagonal", curvatures=[1.0, 0.3]), "point": [1.0, 1.0], "distance": math.sqrt(2)}
+    run = accurate(EQ12, {**own, "K": 1000, "D": 0.05, "alpha": 0.1, "beta": 0.999, "step": 0})
+    return float(least(run)[0])
 
 
 def restored_bound() -> float:

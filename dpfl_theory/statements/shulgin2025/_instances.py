@@ -8,11 +8,19 @@ guarantees less than an algorithm that never moves does.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, row
 from dpfl_theory.statements.instances import problem as _problem
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
+
+
+def chosen(shares: Mapping[str, Any], R: Any, L_max: Any) -> dict[str, Any]:
+    """R, and alpha, beta and gamma from their shares of R, of alpha + R and of Theorem 1's limit (``step``)."""
+    alpha = shares["alpha"] * R
+    beta = shares["beta"] * (alpha + R)
+    return {"R": R, "alpha": alpha, "beta": beta, "gamma": shares["step"] * beta * R / ((alpha + R) * L_max)}
 
 
 def quadratics(condition: float = 20.0, heterogeneity: float = 2.0, **more: Any) -> Instance:

@@ -6,7 +6,6 @@ rational numbers, so that Theorem 1's bounds are rational, or roots of rational 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
@@ -17,7 +16,8 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
-from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rational import Quadratics, root
+from dpfl_theory.statements.shulgin2025._instances import chosen
 
 
 class Round(NamedTuple):
@@ -31,31 +31,36 @@ class Round(NamedTuple):
 
 
 class LineRun(NamedTuple):
-    """A run's rounds and the symbols of Theorem 1, except K."""
+    """A run's rounds, and the symbols of Theorem 1 except K: those of the algorithm, and the clients' constants."""
 
     symbols: Mapping[str, Fraction]
     rounds: Sequence[Round]
 
+    @property
+    def end(self) -> dict[str, Any]:
+        """The symbols after the last of a square number of rounds, and min_k |f'(x^k)|."""
+        s, count = self.symbols, Fraction(len(self.rounds))
+        found = {**s, "K": count - 1, "d": Fraction(1), "D": s["R"] * root(count), "c": s["gamma"] * root(count)}
+        return {**found, "least": min(r.slope for r in self.rounds)}
 
-Numbers = Sequence[Fraction]
+
+def clients(texts: Sequence[Sequence[str]]) -> Quadratics:
+    """The clients with these curvatures and centres."""
+    curvatures, centres = ([Fraction(text) for text in row] for row in texts)
+    return Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
 
 
-def rounds_of(
-    algorithm: ErrorFeedback, curvatures: Numbers, centres: Numbers, x: Fraction, memories: Numbers, count: int
-) -> list[Round]:
-    """Rounds of an algorithm without noise.
+def run_of(algorithm: ErrorFeedback, world: Quadratics, x: Fraction, lacks: Sequence[Fraction], count: int) -> LineRun:
+    """Rounds of an algorithm without noise, from x; lacks: what the memories lack of the clients' first gradients.
 
-    >>> one, zero = Fraction(1), Fraction(0)
-    >>> run = rounds_of(NormEC(gamma=one / 2, alpha=one, beta=one, sigma=0), [one], [zero], 3 * one, [2 * one], 2)
-    >>> [str(r.slope) for r in run], [str(r.after) for r in run]
-    (['3', '5/2'], ['1/2', '0'])
-    >>> from dpfl_theory.algorithms.error_feedback import Clip21
-    >>> rounds_of(Clip21(gamma=one / 2, tau=one, sigma=0), [one], [zero], 2 * one, [zero], 2)[1].residuals
-    (Fraction(1, 2),)
+    >>> one = clients([["1"], ["0"]])
+    >>> run = run_of(NormEC(gamma=Fraction(1, 2), alpha=1, beta=1, sigma=0), one, Fraction(3), [Fraction(1)], 2)
+    >>> [str(r.slope) for r in run.rounds], [str(r.after) for r in run.rounds], str(run.symbols["gap"])
+    (['3', '5/2'], ['1/2', '0'], '9/2')
     """
-    world = Quadratics(curvatures, [a * c for a, c in zip(curvatures, centres)])
-    v_i = tuple(map(Vector, memories))
-    found, point, estimate = list[Round](), Vector(x), average(v_i)
+    point = Vector(x)
+    v_i = tuple(world.gradient(i, point) - Vector(lack) for i, lack in enumerate(lacks))
+    found, estimate = list[Round](), average(v_i)
     for _ in range(count):
         gradients = [world.gradient(i, point) for i in range(world.clients)]
         after = run_round(algorithm, world, point, (estimate, v_i))
@@ -64,30 +69,27 @@ def rounds_of(
         slope, longest = abs(average(gradients).known), max(map(abs, left))
         found.append(Round(point.known, slope, before, longest, estimate.known))
         point, v_i = after.x, kept
-    return found
+    own = {p.symbol: getattr(algorithm, name) for name, p in algorithm.parameters.items()}
+    R, n, curvatures = max(map(abs, lacks)), Fraction(world.clients), world.curvatures
+    constants = {"gap": world.suboptimality(Vector(x)), "L": average(curvatures), "L_max": max(curvatures)}
+    return LineRun({**own, **constants, "n": n, "R": R, "residual_0": R}, found)
 
 
 def runs_on_the_line(instance: Mapping[str, Any]) -> Iterator[LineRun]:
     """instance: ``clients``, each (curvatures, centres); ``runs``: (x^0, root of alpha, root of beta, gamma over its
     limit, residuals of the clients in turn). The first residual is 1 or -1, and no other is longer; ``rounds``."""
     for texts in instance["clients"]:
-        curvatures, centres = ([Fraction(text) for text in row] for row in texts)
-        n = len(curvatures)
-        L, L_max = sum(curvatures, Fraction(0)) / n, max(curvatures)
-        star = sum((a * c for a, c in zip(curvatures, centres)), Fraction(0)) / (n * L)
+        world = clients(texts)
         for start, root_a, root_b, step, residuals in instance["runs"]:
-            x, alpha, beta = Fraction(start), Fraction(root_a) ** 2, Fraction(root_b) ** 2
-            off = [Fraction(residuals[i % len(residuals)]) for i in range(n)]
+            alpha, beta = Fraction(root_a) ** 2, Fraction(root_b) ** 2
+            off = [Fraction(residuals[i % len(residuals)]) for i in range(world.clients)]
             if max(map(abs, off)) != 1:
                 raise ValueError(f"the longest of the residuals {', '.join(map(str, off))} is not R = 1")
             if beta >= alpha + 1:
                 raise ValueError(f"beta = {beta} is not below alpha + R = {alpha + 1}")
-            gamma = Fraction(step) * beta / ((alpha + 1) * L_max)
-            memories = [a * (x - c) - e for a, c, e in zip(curvatures, centres, off)]
-            symbols = {"gap": L * (x - star) ** 2 / 2, "gamma": gamma, "R": Fraction(1), "alpha": alpha, "beta": beta}
-            symbols |= {"L": L, "L_max": L_max, "n": Fraction(n)}
-            algorithm = NormEC(gamma=gamma, alpha=alpha, beta=beta, sigma=0)
-            yield LineRun(symbols, rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"])))
+            shares = {"alpha": alpha, "beta": beta / (alpha + 1), "step": Fraction(step)}
+            _, *parameters = chosen(shares, Fraction(1), max(world.curvatures)).items()
+            yield run_of(NormEC(**dict(parameters), sigma=0), world, Fraction(start), off, int(instance["rounds"]))
 
 
 UPHILL: dict[str, Any] = {"clients": [[["1"], ["0"]]], "runs": [["1/4", "1", "1/2", "1", ["1"]]], "rounds": 4}
@@ -122,18 +124,6 @@ def least_with_noise(run: LineRun, K: int, moments: Sequence[Fraction]) -> tuple
     return min(least), min(most)
 
 
-def root(number: Fraction) -> Fraction:
-    """The root of the square of a fraction; ValueError for another number.
-
-    >>> root(Fraction(9, 4))
-    Fraction(3, 2)
-    """
-    found = Fraction(math.isqrt(number.numerator), math.isqrt(number.denominator))
-    if found**2 != number:
-        raise ValueError(f"{number} is not the square of a fraction")
-    return found
-
-
 def residual_after_update(r: Fraction, alpha: Fraction, beta: Fraction) -> Fraction:
     """|1 - beta/(alpha + r)| r, with 0/0 = 0.
 
@@ -163,8 +153,8 @@ def one_step(r: Fraction, R: Fraction, alpha: Fraction, beta: Fraction) -> Fract
     >>> one_step(Fraction(1, 10), Fraction(1), Fraction(0), Fraction(9, 10))
     Fraction(17, 10)
     """
-    algorithm, one = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0), Fraction(1)
-    first, second = rounds_of(algorithm, [one], [0 * one], 50 * R, [50 * R - r], 2)
+    algorithm = NormEC(gamma=beta * R / (alpha + R), alpha=alpha, beta=beta, sigma=0)
+    first, second = run_of(algorithm, clients([["1"], ["0"]]), 50 * R, [r], 2).rounds
     if first.estimate <= 0:
         raise ValueError(f"the memory {first.estimate} does not point along the step: the residual {r} is too large")
     return abs(second.residuals[0])
@@ -177,11 +167,11 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Values:
     ln(1/delta) = ``log``.
     """
     given = {k: Fraction(v) for k, v in instance.items()}
-    L, slope, R, alpha = given["L"], given["slope"], given["R"], given["alpha"]
-    beta = given.get("beta", given.get("beta share", Fraction(0)) * (alpha + R))
-    gamma = given.get("gamma", given.get("step", Fraction(0)) * beta * R / ((alpha + R) * L))
-    symbols: dict[str, Any] = {"K": Fraction(0), "sigma": Fraction(0), "n": Fraction(1), "d": Fraction(1), "L_max": L}
-    symbols |= {"D": R, "c": gamma, "gap": slope**2 / (2 * L), "least": slope, "E_least": slope, "gamma": gamma}
-    symbols |= {"beta": beta, "beta_0": beta}
+    L, slope, R, alpha, zero = given["L"], given["slope"], given["R"], given["alpha"], Fraction(0)
+    share = given.get("beta share", given.get("beta", zero) / (alpha + R))
+    symbols: dict[str, Any] = chosen({"alpha": alpha / R, "beta": share, "step": given.get("step", zero)}, R, L)
+    symbols |= {"K": zero, "sigma": zero, "n": Fraction(1), "d": Fraction(1), "L_max": L, "D": R}
+    symbols |= {"gap": slope**2 / (2 * L), "least": slope, "E_least": slope}
     symbols |= {k: v for k, v in given.items() if k not in ("slope", "step", "beta share", "log")}
+    symbols = {"c": symbols["gamma"], "beta_0": symbols["beta"], **symbols}
     return Values(symbols | ({"delta": sp.exp(-given["log"])} if "log" in given else {}), instance=instance)

@@ -22,7 +22,7 @@ from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Runs
-from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, quadratics
+from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, chosen, quadratics
 from dpfl_theory.statements.shulgin2025._line import one_round
 from dpfl_theory.statements.shulgin2025.run_symbols import NORM_EC, longest_gradient
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def _setting(instance: Mapping[str, Any]) -> tuple[Problem, Array, float, float]:
     """The problem, the start, f(x^0) - f_inf and max_i ||grad f_i(x^0)||."""
-    problem = experiments.problem_of(instance)
+    problem = experiments.problem_of(instance, {"diagonal": _diagonal})
     start = experiments.start_of(problem, instance if instance["distance"] else {"start": "origin"}, 99)
     gap = problem.value(start) - problem.constants.f_star
     return problem, start, gap, longest_gradient(problem, start)
@@ -64,10 +64,7 @@ def experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Theorems 1 and 2. ``cushion``: R over the largest of the first residuals (1 unless given)."""
     problem, start, _gap, first = _setting(instance)
     R = instance.get("cushion", 1.0) * abs(1.0 - instance["share"]) * first
-    alpha = instance["alpha"] * R
-    beta = instance["beta"] * (alpha + R)
-    gamma = instance["step"] * beta * R / ((alpha + R) * problem.constants.L_max)
-    return _run_of(instance, problem, start, instance["share"], R=R, alpha=alpha, beta=beta, gamma=gamma)
+    return _run_of(instance, problem, start, instance["share"], **chosen(instance, R, problem.constants.L_max))
 
 
 def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -76,12 +73,10 @@ def accurate(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     problem, start, gap, first = _setting(instance)
     c, root = problem.constants, math.sqrt(instance["K"] + 1)
     D = instance["D"] * c.L_max * math.sqrt(2 * gap / c.L_f)
-    R = D / root
-    alpha = instance["alpha"] * R
-    beta = instance["beta"] * (alpha + R)
-    length = instance["step"] * D * beta / ((alpha + D) * c.L_max) or math.sqrt(2 * gap / c.L_f)
-    own = {"R": R, "alpha": alpha, "beta": beta, "gamma": length / root, "D": D, "c": length}
-    return _run_of(instance, problem, start, _share(R, first), **own)
+    own = chosen(instance, D / root, c.L_max)
+    length = instance["step"] * D * own["beta"] / ((own["alpha"] + D) * c.L_max) or math.sqrt(2 * gap / c.L_f)
+    own |= {"gamma": length / root, "D": D, "c": length}
+    return _run_of(instance, problem, start, _share(own["R"], first), **own)
 
 
 def prescribed(_: Statement, instance: Mapping[str, Any]) -> Experiment:
@@ -138,6 +133,15 @@ def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     own = {"alpha": 1.0, "beta": 1.0, "gamma": t / 2, "R": t, "D": 1.0, "c": 0.5}
     problem, start = _lasting(1, 1, t)
     return _run_of(instance, problem, start, 0.0, **own)
+
+
+def _diagonal(curvatures: Sequence[float]) -> Problem:
+    """One client with these curvatures along the axes, and its minimiser at 0."""
+    import numpy as np
+
+    from dpfl_theory.problems.quadratic import from_matrices
+
+    return from_matrices(np.diag(curvatures)[None], np.zeros((1, len(curvatures))))
 
 
 def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
@@ -223,7 +227,7 @@ def fit(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(build_one(statement, last), notes=notes)
 
 
-def _least(run: Experiment) -> Any:
+def least(run: Experiment) -> Any:
     """||grad f(x^k)|| in the round with the least mean, shape (replicates,): with noise a third of the replicates
     choose the round, and the others are returned."""
     from dpfl_theory.simulation import simulate
@@ -252,7 +256,7 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
         left_out = 0.0 if instance["term"] == "all three" else terms["curvature"]
         return math.fsum((*terms.values(), -left_out)) / bound
 
-    return rates.fitted(statement, instance, found, _least, share, quiet)
+    return rates.fitted(statement, instance, found, least, share, quiet)
 
 
 NORMALISE = Runs(TABLE, experiment, edges=False)

@@ -9,9 +9,10 @@ is not a symbol, is its max_i ||grad f_i(x^0) - v_i^0||. Without a run (a recomm
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Symbol, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, whole
 from dpfl_theory.lazy import sympy as sp
 
 PAPER = "shulgin2025"
@@ -36,8 +37,24 @@ _ALL = (
     Symbol("c", r"the constant that the order of $\sigma$ hides", (0, 0), "positive", "c"),
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m"),
+    Symbol("k", "number of updates", (0, 0), "nonnegative", "k"),
+    Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v"),
+    Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u"),
 )
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
+
+
+def norm(name: str, latex: str, meaning: str = "") -> Symbol:
+    """The length of a vector in the gradient's unit."""
+    return Symbol(name, meaning or f"${latex}$".replace("mathrm", "operatorname"), (1, -1), "nonnegative", latex)
+
+
+_LENGTHS = (
+    norm("slope", r"\|\nabla f(x^k)\|"),
+    norm("r", r"\|g\|"),
+    *(norm(name, rf"\|v^{now} - g^*\|") for name, now in (("r_0", "0"), ("r_k", "k"), ("r_next", "{k+1}"))),
+)
 
 
 def _least(name: str, latex: str, meaning: str) -> Expected:
@@ -65,20 +82,14 @@ GAP_AFTER = at_the_end("gap_after", "suboptimality", (1, 0), r"(f(x^{k+1}) - f^{
 GAP_OF_ROUND = Symbol("gap", r"$f(x^k) - f_\text{inf}$", (1, 0), "nonnegative", r"(f(x^k) - f^{\inf})")
 
 
-def norm(name: str, latex: str, meaning: str = "") -> Symbol:
-    """The length of a vector in the gradient's unit."""
-    return Symbol(name, meaning or f"${latex}$".replace("mathrm", "operatorname"), (1, -1), "nonnegative", latex)
-
-
-SLOPE = norm("slope", r"\|\nabla f(x^k)\|")
 BOUND = Symbol("R", r"a bound of the residuals $\|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "positive", "R")
 SCALE = Symbol("R", r"the length in the limits of $\beta$ and $\gamma$", (1, -1), "positive", "R")
 """R of Lemma 2, as restored and as repaired."""
 
 
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """These symbols, in this order."""
-    return tuple(SYMBOLS[name] for name in names)
+NOTATION = Notation((*_ALL, *_LENGTHS, LEAST, E_LEAST, GAP_AFTER))
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
 
 
 def step_limit(s: Any, radius: Any) -> Any:

@@ -30,7 +30,7 @@ from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
-from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.local_phase import number
 
 GAMMA = 0.5
@@ -42,11 +42,9 @@ class Objective:
 
     def __init__(self, instance: Mapping[str, Any], smoothness: float, problem: Any = None, bounded: bool = True):
         from PEPit import PEP
-        from PEPit.functions import SmoothConvexFunction, SmoothFunction
 
-        kind = {"convex": SmoothConvexFunction, "non-convex": SmoothFunction}[str(instance["class"])]
         self.problem, self.L, self._bounded = PEP() if problem is None else problem, smoothness, bounded
-        self.function = self.problem.declare_function(kind, L=smoothness)
+        (self.function,) = declared(self.problem, str(instance["class"]), 1, L=smoothness)
         self.world = FunctionClass(self.problem, [self.function])
 
     def gradient_and_value(self, point: Any) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbols, Values, battery, checks
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
@@ -44,7 +45,7 @@ def _leavings(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Cas
     """Residuals after an update, that of the largest overshoot among them, against A."""
     for alpha, beta, residuals in _swept(statement, instance):
         most = line.largest_residual(Fraction(1), alpha, beta)
-        for r in (*residuals, max(Fraction(0), line.root(alpha) * line.root(beta) - alpha), Fraction(1)):
+        for r in (*residuals, max(Fraction(0), root(alpha) * root(beta) - alpha), Fraction(1)):
             values = {"alpha": alpha, "beta": beta, "residual": r, "after": "the update"}
             yield Case(values, line.residual_after_update(r, alpha, beta), most)
 
@@ -143,12 +144,11 @@ def _edges(beta: str, sum_: str, residual: str) -> tuple[Check, ...]:
 _SUM = ("beta < alpha + R", "101/50")
 _NEAR = "quadratics, beta = alpha"
 
-LEMMA2: Statement = Statement(
+LEMMA2: Statement = shu.statement(
     id="shulgin2025.lemma2",
     kind="lemma",
     source=Source(shu.PAPER, "Lemma 2, Appendix D", provenance="restored"),
-    symbols=(shu.BOUND, *shu.symbols("gamma", "alpha", "beta", "L_max")),
-    expectations=(shu.next_residual("a round that started with residuals of at most $R$"),),
+    symbols=shu.NOTATION(shu.BOUND, shu.next_residual("a round that started with residuals of at most $R$")),
     hypotheses=(shu.CLIENTS, shu.WITHIN, Hypothesis(lambda s: (s.beta > 0, s.beta <= s.alpha)), shu.STEP),
     sides=lambda s: Sides({"residual": s.residual}, {"radius": s.R}),
     checks=battery(
@@ -186,8 +186,7 @@ LEMMA2_REPAIRED: Statement = replace(
     LEMMA2,
     id="shulgin2025.lemma2.repaired",
     source=Source(shu.PAPER, "Lemma 2, Appendix D"),
-    symbols=(shu.SCALE, *LEMMA2.symbols[1:]),
-    expectations=(shu.next_residual(r"a round that started with residuals of at most $\rho$"),),
+    symbols=shu.NOTATION(shu.SCALE, shu.next_residual(r"a round that started with residuals of at most $\rho$")),
     hypotheses=(shu.CLIENTS, shu.TRACKED, shu.CONTRACTS, shu.STEP),
     sides=lambda s: Sides({"residual": s.residual}, {"radius": shu.tracked_radius(s)}),
     checks=battery(
@@ -266,15 +265,11 @@ def _better(s: Formula) -> Proof:
 
 _LENGTHS = "L,gradient,error,estimate"
 
-DESCENT: Statement = Statement(
+DESCENT: Statement = shu.statement(
     id="shulgin2025.descent",
     kind="step",
     source=Source(shu.PAPER, "Appendix D, proof of Theorem 1, step 3", provenance="restored"),
-    symbols=(
-        *(shu.GAP_OF_ROUND, *shu.symbols("gamma"), shu.SLOPE),
-        *(shu.norm("error", r"\|\nabla f(x^k) - v^{k+1}\|"), *shu.symbols("L")),
-    ),
-    expectations=(shu.GAP_AFTER,),
+    symbols=shu.NOTATION(shu.GAP_OF_ROUND, shu.norm("error", r"\|\nabla f(x^k) - v^{k+1}\|")),
     hypotheses=(shu.SMOOTH_F, shu.POSITIVE_STEP, shu.QUIET),
     sides=_sides,
     checks=battery(

@@ -10,17 +10,22 @@ from typing import Any
 from dpfl_theory.algorithms.error_feedback import Clip21
 from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Symbol, Values, battery, checks
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.relations import algebra, exact
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import Round, rounds_of
+from dpfl_theory.statements.shulgin2025._line import LineRun, clients, run_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, clip21
 
 _SOURCE = Source(shu.PAPER, "Appendix F, in place of Theorem 5.6 of Khirirat et al. (2023)", provenance="derived")
-_GAMMA = Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma")
-_ESTIMATE = shu.norm("estimate", r"\|v^{k+1}\|", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$")
-_R = Symbol("R", r"$\max_i \|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "nonnegative", "R")
-_RESIDUAL = shu.next_residual("the last round")
+_NOTATION = shu.NOTATION(
+    Symbol("gamma", "step size, without server normalisation", (-1, 2), "positive", r"\gamma"),
+    Symbol("R", r"$\max_i \|\nabla f_i(x^k) - v_i^k\|$", (1, -1), "nonnegative", "R"),
+    shu.norm("estimate", r"\|v^{k+1}\|", r"$\|v^{k+1}\|$, which is $\|x^{k+1} - x^k\|/\gamma$"),
+    shu.norm("error", r"\|v^{k+1} - \nabla f(x^k)\|"),
+    shu.next_residual("the last round"),
+)
 _STEP = Hypothesis(lambda s: (s.gamma > 0, s.gamma <= 1 / s.L))
 _RUNS = NORMALISE.by(clip21, edges=True)
 
@@ -37,15 +42,11 @@ def _step(*rows: str) -> dict[str, Any]:
     return {"steps": [row.split() for row in rows]}
 
 
-DESCENT: Statement = Statement(
+DESCENT: Statement = shu.statement(
     id="shulgin2025.clip21.descent",
     kind="step",
     source=_SOURCE,
-    symbols=(
-        *(shu.GAP_OF_ROUND, _GAMMA, *shu.symbols("L"), shu.SLOPE, _ESTIMATE),
-        shu.norm("error", r"\|v^{k+1} - \nabla f(x^k)\|"),
-    ),
-    expectations=(shu.GAP_AFTER,),
+    symbols=_NOTATION(shu.GAP_OF_ROUND),
     hypotheses=(shu.SMOOTH_F, _STEP, shu.QUIET),
     sides=lambda s: Sides(
         {"gap": s.gap_after},
@@ -80,23 +81,16 @@ DESCENT: Statement = Statement(
 )
 
 
-Path = tuple[dict[str, Any], list[Round], dict[str, Any]]
-"""The clients, tau and gamma, their rounds, and the symbols of the whole run."""
-
-
-def _paths(instance: Mapping[str, Any]) -> Iterator[Path]:
-    """``runs``: x^0, the memory's share of the first gradient, tau, gamma. On the line sqrt(2 L (f(x^0) - f_inf)) =
-    |f'(x^0)| for quadratics."""
-    for clients in instance["clients"]:
-        curvatures, centres = ([Fraction(t) for t in texts] for texts in clients)
-        for x, share, tau, gamma in (map(Fraction, texts) for texts in instance["runs"]):
-            memories = [share * a * (x - c) for a, c in zip(curvatures, centres)]
-            algorithm = Clip21(gamma=gamma, tau=tau, sigma=0)
-            steps = rounds_of(algorithm, curvatures, centres, x, memories, int(instance["rounds"]) + 1)
-            values = {"curvatures": curvatures, "centres": centres, "x": x, "share": share, "tau": tau, "gamma": gamma}
-            L, R = sum(curvatures) / len(curvatures), max(map(abs, steps[0].residuals))
-            symbols = {"gap": steps[0].slope ** 2 / (2 * L), "R": R, "residual_0": R, "L": L, "L_max": max(curvatures)}
-            yield values, steps, {**symbols, "tau": tau, "gamma": gamma}
+def _paths(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Quadratics, LineRun]]:
+    """The values that evidence shows, the clients, and their run. ``runs``: x^0, the memory's share of the first
+    gradient, tau, gamma. On the line sqrt(2 L (f(x^0) - f_inf)) = |f'(x^0)| for quadratics."""
+    for texts in instance["clients"]:
+        world = clients(texts)
+        for x, share, tau, gamma in (map(Fraction, row) for row in instance["runs"]):
+            lacks = [(1 - share) * world.gradient(i, Vector(x)).known for i in range(world.clients)]
+            run = run_of(Clip21(gamma=gamma, tau=tau, sigma=0), world, x, lacks, int(instance["rounds"]) + 1)
+            values = {"curvatures, centres": texts, "x": x, "share": share, "tau": tau, "gamma": gamma}
+            yield values, world, run
 
 
 _CLIENTS: Any = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], ["10", "-7", "1"]]]
@@ -110,20 +104,19 @@ _CLIENTS: Any = [[["1"], ["0"]], [["1", "4"], ["3", "-1"]], [["1/2", "1", "3"], 
 )
 def _residuals_on_the_line(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """(b) for each client with its own L_i, in every round."""
-    for values, steps, _symbols in _paths(instance):
-        for k, (now, after) in enumerate(pairwise(steps)):
-            for a, e, e_next in zip(values["curvatures"], now.residuals, after.residuals):
-                symbols = {"R": abs(e), "residual_0": abs(e), "L_max": a, "tau": values["tau"]}
-                symbols |= {"gamma": values["gamma"], "estimate": abs(now.estimate), "residual": abs(e_next)}
-                yield Values(symbols, instance={**values, "k": k})
+    for values, world, run in _paths(instance):
+        for k, (now, after) in enumerate(pairwise(run.rounds)):
+            for a, e, e_next in zip(world.curvatures, now.residuals, after.residuals):
+                own = {"R": abs(e), "residual_0": abs(e), "L_max": a}
+                own |= {"estimate": abs(now.estimate), "residual": abs(e_next)}
+                yield Values({**run.symbols, **own}, instance={**values, "k": k})
 
 
-RESIDUAL: Statement = Statement(
+RESIDUAL: Statement = shu.statement(
     id="shulgin2025.clip21.residual",
     kind="step",
     source=_SOURCE,
-    symbols=(_R, _GAMMA, *shu.symbols("tau", "L_max"), _ESTIMATE),
-    expectations=(_RESIDUAL,),
+    symbols=_NOTATION,
     hypotheses=(shu.CLIENTS, shu.MEMORIES, shu.CLIPS, shu.QUIET),
     sides=lambda s: Sides(
         {"residual": s.residual}, {"clipped": sp.Max(0, s.R - s.tau), "movement": s.L_max * s.gamma * s.estimate}
@@ -137,19 +130,19 @@ RESIDUAL: Statement = Statement(
 )
 
 
-def _still_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Path]:
+def _still_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any, LineRun]]:
     """The runs inside the hypotheses; ``outside``: all runs."""
-    for path in _paths(instance):
-        if instance.get("outside") or not any(a.test(None, path[-1]) for a in statement.hypotheses):
-            yield path
+    for values, world, run in _paths(instance):
+        if instance.get("outside") or not any(a.test(None, run.symbols) for a in statement.hypotheses):
+            yield values, world, run
 
 
 def inactive_runs(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The largest residual after every round."""
     return [
-        Values({**symbols, "residual": max(map(abs, now.residuals))}, instance={**values, "k": k})
-        for values, steps, symbols in _still_runs(statement, instance)
-        for k, now in enumerate(steps)
+        Values({**run.symbols, "residual": max(map(abs, now.residuals))}, instance={**values, "k": k})
+        for values, _, run in _still_runs(statement, instance)
+        for k, now in enumerate(run.rounds)
     ]
 
 
@@ -167,11 +160,11 @@ _PATHS: dict[str, Any] = {
 )
 def _gradient_descent(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """x^k of the same runs against that of gradient descent: their distance is 0."""
-    for values, steps, symbols in _still_runs(statement, instance):
-        x, clients = values["x"], list(zip(values["curvatures"], values["centres"]))
-        for k, now in enumerate(steps):
-            yield Case({**values, "k": k}, abs(now.x - x), Fraction(0))
-            x -= symbols["gamma"] * sum((a * (x - c) for a, c in clients), Fraction(0)) / len(clients)
+    for values, world, run in _still_runs(statement, instance):
+        x = Vector(values["x"])
+        for k, now in enumerate(run.rounds):
+            yield Case({**values, "k": k}, abs(now.x - x.known), Fraction(0))
+            x -= run.symbols["gamma"] * world.mean_gradient(x)
 
 
 def _one(words: str, run: str, **more: Any) -> Check:
@@ -180,12 +173,11 @@ def _one(words: str, run: str, **more: Any) -> Check:
     return Check("exact", f"just outside {words}", inactive_runs, instance, "not-applicable")
 
 
-INACTIVE_CLIPPING: Statement = Statement(
+INACTIVE_CLIPPING: Statement = shu.statement(
     id="shulgin2025.clip21.inactive",
     kind="step",
     source=_SOURCE,
-    symbols=(_R, _GAMMA, *shu.symbols("gap", "tau", "L", "L_max")),
-    expectations=(_RESIDUAL,),
+    symbols=_NOTATION,
     hypotheses=(
         *(shu.SMOOTH_F, shu.CLIENTS, shu.MEMORIES, shu.CLIPS, _STEP),
         Hypothesis(

@@ -10,10 +10,11 @@ from typing import Any
 from dpfl_theory.algorithms.error_feedback import NormEC
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import root, rounds_of
+from dpfl_theory.statements.shulgin2025._line import clients, run_of
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, prescribed
 from dpfl_theory.statements.shulgin2025.theorem1 import COROLLARY1
 from dpfl_theory.statements.symbolic import equal
@@ -95,13 +96,10 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Values:
     """One client, f = x^2/2, x^0 = 1: its memory is short of the gradient by R = (D + M)/sqrt(K + 1), M = 1, and leads
     away from the optimum as long as D exceeds sqrt(K + 1) times the gradient."""
     K, D, one = int(instance["K"]), Fraction(instance["D"]), Fraction(1)
-    times = root(Fraction(K + 1))
-    weight, R, gamma = (one + 1 / D) / times, (D + 1) / times, 1 / times
+    weight, R, gamma = (one + 1 / D) / root(one * (K + 1)), (D + 1) / root(one * (K + 1)), one / root(one * (K + 1))
     algorithm = NormEC(gamma=gamma, alpha=weight, beta=weight, sigma=0)
-    rounds = rounds_of(algorithm, [one], [0 * one], one, [one - R], K + 1)
-    symbols = {"K": Fraction(K), "D": D, "R": R, "alpha": weight, "beta": weight, "gamma": gamma}
-    symbols |= {"gap": one / 2, "L": one, "L_max": one}
-    return Values({**symbols, "least": min(r.slope for r in rounds)}, symbols)
+    symbols = {**run_of(algorithm, clients([["1"], ["0"]]), one, [R], K + 1).end, "D": D}
+    return Values(symbols, symbols)
 
 
 def _longest(estimates: str, L: str = "1", **error: str) -> list[Check]:
@@ -117,12 +115,10 @@ _CHOICE = Hypothesis(
 )
 _ANY_D = (shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.ROUNDS, shu.QUIET, shu.ACCURATE, _CHOICE)
 
-EQ12: Statement = Statement(
+EQ12: Statement = shu.statement(
     id="shulgin2025.eq12",
     kind="corollary",
     source=Source(shu.PAPER, "Section 4, and Appendix F", "12", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
-    expectations=(shu.LEAST,),
     hypotheses=(
         *_ANY_D,
         Hypothesis(

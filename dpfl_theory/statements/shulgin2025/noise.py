@@ -7,17 +7,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import PrivacyClaim, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
-from dpfl_theory.statements.shulgin2025._symbols import PAPER, SYMBOLS, symbols, whole_rounds
+from dpfl_theory.statements.shulgin2025._symbols import NOTATION, PAPER, SYMBOLS, statement, whole_rounds
 
-_SYMBOLS = (replace(SYMBOLS["sigma"], domain="positive"), *symbols("K", "epsilon", "delta"))
-_CONSTANT = Symbol("v", "square of the constant that $O$ hides", (0, 0), "positive", "v")
-_OF_RANGE = Symbol("u", r"constant of the range of $\varepsilon$ in Theorem 1 of Abadi et al.", (0, 0), "positive", "u")
 ROUNDS = Hypothesis(whole_rounds, "every client sends in each of the $K + 1$ rounds")
 
 
@@ -54,11 +51,11 @@ _OUTSIDE: dict[str, dict[str, Any]] = {
     "just outside K >= 0": {**_EDGE, "stated": {"K": "-300"}},
 }
 
-NOISE: Statement = Statement(
+NOISE: Statement = statement(
     id="shulgin2025.noise",
     kind="corollary",
     source=Source(PAPER, "Utility guarantees, Section 5", provenance="restored"),
-    symbols=(*_SYMBOLS, _CONSTANT),
+    symbols=NOTATION(replace(SYMBOLS["sigma"], domain="positive")),
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= 10, s.delta <= sp.exp(-5)),
@@ -81,7 +78,6 @@ NOISE: Statement = Statement(
 ANY_EPSILON: Statement = replace(
     NOISE,
     id="shulgin2025.noise.any-epsilon",
-    symbols=(*_SYMBOLS, _OF_RANGE, _CONSTANT),
     hypotheses=(Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * (s.K + 1))), ROUNDS, shared.DELTA),
     checks=battery(
         shared.rounds_together(_squared),
@@ -95,7 +91,6 @@ REPAIRED: Statement = replace(
     NOISE,
     id="shulgin2025.noise.repaired",
     source=Source(PAPER, "Utility guarantees, Section 5"),
-    symbols=_SYMBOLS,
     hypotheses=(BUDGET, ROUNDS, shared.DELTA),
     sides=lambda s: Sides({"noise": s.sigma}, {"prescribed deviation": _deviation(s, 2)}),
     prescription=lambda s: {"sigma": _deviation(s, 2)},

@@ -6,85 +6,56 @@ a single node against a fixed target, with clipping and with normalisation."""
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
-from dpfl_theory.algorithms.error_feedback import DPNormSGD
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, battery
+from dpfl_theory.algorithms.error_feedback import Clip21, DPNormSGD, ErrorFeedback, NormEC
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.base import Vector
+from dpfl_theory.semantics.operations import WorldOperations, run_round
+from dpfl_theory.semantics.rational import Quadratics, Vectors, root, vector
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import root
 from dpfl_theory.statements.symbolic import all_equal
 
-Vector = tuple[Fraction, ...]
 F = Fraction
-
-
-def _square(g: Sequence[Fraction]) -> Fraction:
-    return sum((x * x for x in g), F(0))
-
-
-def length(g: Sequence[Fraction]) -> Fraction:
-    """||g|| of a vector of rational length.
-
-    >>> length((Fraction(3), Fraction(4)))
-    Fraction(5, 1)
-    """
-    return root(_square(g))
-
-
-def _less(g: Sequence[Fraction], h: Sequence[Fraction]) -> Vector:
-    return tuple(x - y for x, y in zip(g, h))
-
-
-def smoothed(g: Vector, alpha: Fraction) -> Vector:
-    """Norm_alpha(g) = g/(alpha + ||g||), 0/0 = 0."""
-    scale = alpha + length(g)
-    return tuple(x / scale if scale else F(0) for x in g)
-
-
-def clipped(g: Vector, tau: Fraction) -> Vector:
-    """Clip_tau(g) = min(1, tau/||g||) g."""
-    r = length(g)
-    return tuple(x * min(F(1), tau / r) if r else x for x in g)
+_VECTORS = Vectors(1)
+_OPERATIONS = WorldOperations(_VECTORS)
 
 
 def _top(g: Vector, k: int) -> Vector:
     """The k entries of largest absolute value, 0 elsewhere."""
-    kept = sorted(range(len(g)), key=lambda j: -abs(g[j]))[:k]
-    return tuple(x if j in kept else F(0) for j, x in enumerate(g))
+    kept = sorted(range(len(g.known)), key=lambda j: -abs(g.known[j]))[:k]
+    return vector(x if j in kept else 0 for j, x in enumerate(g.known))
 
 
 # Lemma 1 and Table 1.
 
-_LENGTH = shu.norm("r", r"\|g\|")
-
 
 def _given(instance: Mapping[str, Any], *names: str) -> Iterator[tuple[Any, ...]]:
     """Each vector of the instance with all combinations of its other numbers."""
-    numbers = [[F(x) for x in instance[name]] for name in names]
-    return itertools.product((tuple(F(x) for x in g) for g in instance["g"]), *numbers)
+    return itertools.product(map(vector, instance["g"]), *(map(F, instance[name]) for name in names))
 
 
-_VECTORS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
-_EIGHTH: dict[str, Any] = {"g": _VECTORS, "alpha": ["0", "1/100", "1", "7"], "beta": ["1/100", "1", "5", "40"]}
+_LENGTHS = [["3", "4"], ["-3/10", "2/5", "0"], ["1/1000"], ["2", "-3", "6"], ["1", "2", "2"]]
+_EIGHTH: dict[str, Any] = {"g": _LENGTHS, "alpha": ["0", "1/100", "1", "7"], "beta": ["1/100", "1", "5", "40"]}
 
 
 @exact("(8) for rational vectors", **_EIGHTH)
 def _rest(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """||g - beta Norm_alpha(g)|| of vectors; it is a root."""
     for g, a, b in _given(instance, "alpha", "beta"):
-        if a or any(g):  # not 0/0
-            rest = sp.sqrt(_square(_less(g, [b * y for y in smoothed(g, a)])))
-            symbols = {"rest": rest, "alpha": a, "beta": b, "r": length(g)}
-            yield Values(symbols, instance={"g": g, "alpha": a, "beta": b})
+        if a or any(g.known):  # not 0/0
+            left = g - b * NormEC(alpha=a).bound(_OPERATIONS, g)
+            symbols = {"rest": sp.sqrt(_VECTORS.square(left)), "alpha": a, "beta": b, "r": _VECTORS.length(g)}
+            yield Values(symbols, instance={"g": tuple(g.known), "alpha": a, "beta": b})
 
 
 _SEVENTH = "It decides (7), ||Norm_alpha(g)|| <= 1, which the statement also has; the two sides are those of (8)."
@@ -113,11 +84,11 @@ def _factor(s: Formula, a: Any, b: Any, r: Any) -> Proof:
     return replace(found, reason=said) if found.true else found
 
 
-LEMMA1: Statement = Statement(
+LEMMA1: Statement = shu.statement(
     id="shulgin2025.lemma1",
     kind="lemma",
     source=Source(shu.PAPER, "Lemma 1, Section 3.3", "7, 8", provenance="restored"),
-    symbols=(*(shu.norm("rest", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|"), _LENGTH, *shu.symbols("alpha", "beta")),),
+    symbols=shu.NOTATION(shu.norm("rest", r"\|g - \beta \mathrm{Norm}_\alpha(g)\|")),
     relation="==",
     sides=lambda s: Sides({"rest": s.rest**2}, {"factor": (1 - s.beta / (s.alpha + s.r)) ** 2 * s.r**2}),
     checks=battery(
@@ -169,25 +140,25 @@ def _no_common_factor(_: Formula, a: Any, b: Any, r: Any, tau: Any) -> Proof:
     ]
 
 
-@exact("clipping", g=[*_VECTORS, ["0", "0"]], tau=["1/100", "1/2", "3", "100"])
+@exact("clipping", g=[*_LENGTHS, ["0", "0"]], tau=["1/100", "1/2", "3", "100"])
 def _clipping(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """||Clip_tau(g) - g|| of vectors."""
     for g, tau in _given(instance, "tau"):
-        rest = length(_less(clipped(g, tau), g))
-        yield Values({"rest": rest, "r": length(g), "tau": tau}, instance={"g": g, "tau": tau})
+        rest = _VECTORS.length(Clip21(tau=tau).bound(_OPERATIONS, g) - g)
+        yield Values({"rest": rest, "r": _VECTORS.length(g), "tau": tau}, instance={"g": tuple(g.known), "tau": tau})
 
 
 @exact(
     "Top-k",
     "It decides the first row for Top-k, as an excess of 0; the two sides are those of the second row.",
-    g=[*_VECTORS, ["1", "1", "1", "1"]],
+    g=[*_LENGTHS, ["1", "1", "1", "1"]],
 )
 def _compressors(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Top-k is contractive with eta = k/d: the excess of ||C(g) - g||^2 over (1 - k/d)||g||^2 is 0."""
     for (g,) in _given(instance):
-        for k in range(1, len(g) + 1):
-            allowed = (1 - F(k, len(g))) * _square(g)
-            yield Case({"g": g, "k": k}, max(F(0), _square(_less(_top(g, k), g)) - allowed), F(0))
+        for k in range(1, len(g.known) + 1):
+            allowed = (1 - F(k, len(g.known))) * _VECTORS.square(g)
+            yield Case({"g": tuple(g.known), "k": k}, max(F(0), _VECTORS.square(_top(g, k) - g) - allowed), F(0))
 
 
 @exact(
@@ -203,11 +174,11 @@ def _of_lemma1(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     ]
 
 
-TABLE1: Statement = Statement(
+TABLE1: Statement = shu.statement(
     id="shulgin2025.table1",
     kind="table",
     source=Source(shu.PAPER, "Table 1, Section 3.4", provenance="restored"),
-    symbols=(shu.norm("rest", r"\|\mathrm{Clip}_\tau(g) - g\|"), _LENGTH, *shu.symbols("tau")),
+    symbols=shu.NOTATION(shu.norm("rest", r"\|\mathrm{Clip}_\tau(g) - g\|")),
     relation="==",
     sides=lambda s: Sides({"rest": s.rest}, {"length": sp.Max(0, s.r - s.tau)}),
     checks=battery(
@@ -238,12 +209,11 @@ def rounds(x: Fraction, alpha: Fraction, gamma: Fraction, count: int) -> list[Fr
     >>> rounds(Fraction(3, 2), Fraction(5, 2), Fraction(1), 2)
     [Fraction(3, 2), Fraction(3, 2), Fraction(3, 2)]
     """
-    found = [x]
+    world, algorithm = Quadratics([1, 1, 1], [3, 3, -6]), DPNormSGD(gamma=gamma, alpha=alpha, sigma=0)
+    found = [Vector(x)]
     for _ in range(count):
-        (near,), (far,) = smoothed((x - 3,), alpha), smoothed((x + 6,), alpha)
-        x = x - gamma / 3 * (2 * near + far)
-        found.append(x)
-    return found
+        found.append(run_round(algorithm, world, found[-1]).x)
+    return [now.known for now in found]
 
 
 def limit(alpha: Fraction) -> Fraction:
@@ -326,15 +296,11 @@ def _stepped(share: str) -> dict[str, Any]:
     return {"alpha": ["5/2", "27/4"], "gamma over alpha": share, "rounds": 5}
 
 
-EXAMPLE1: Statement = Statement(
+EXAMPLE1: Statement = shu.statement(
     id="shulgin2025.example1",
     kind="corollary",
     source=Source(shu.PAPER, "Example 1, Section 3.4", provenance="derived"),
-    symbols=(
-        Symbol("m", "minimiser of $f_1$ and $f_2$; that of $f_3$ is -2m", (0, 1), "positive", "m"),
-        *shu.symbols("L", "alpha", "gamma"),
-    ),
-    expectations=(_END,),
+    symbols=shu.NOTATION(_END),
     hypotheses=(
         Hypothesis(
             *(lambda s, c: sp.Eq(c.n, 3), "the three clients of the example"),
@@ -387,36 +353,20 @@ EXAMPLE1: Statement = Statement(
 
 # Appendix C.
 
-_START, _AFTER, _NEXT = (
-    shu.norm(name, rf"\|v^{round_} - g^*\|") for name, round_ in (("r_0", "0"), ("r_k", "k"), ("r_next", "{k+1}"))
-)
 
-
-def memories(
-    v: Vector, target: Vector, operator: Callable[..., Vector], parameter: Fraction, beta: Fraction, count: int
-) -> list[Vector]:
-    """v^0, ..., v^count of (16): v + Clip_tau(g* - v), or v + beta Norm_alpha(g* - v).
-
-    >>> zero, far = (Fraction(0), Fraction(0)), (Fraction(3), Fraction(4))
-    >>> memories(zero, far, clipped, Fraction(5, 2), Fraction(1), 2)[-1] == far
-    True
-    """
-    found = [v]
+def _distances(algorithm: ErrorFeedback, v: Vector, target: Vector, count: int) -> list[Fraction]:
+    """||v^k - g^*|| of (16), k = 0..count: the memory of a client whose gradient remains the target."""
+    found = [_VECTORS.length(target - v)]
     for _ in range(count):
-        v = tuple(x + beta * y for x, y in zip(v, operator(_less(target, v), parameter)))
-        found.append(v)
+        v = algorithm.updated(_OPERATIONS, target, v)
+        found.append(_VECTORS.length(target - v))
     return found
-
-
-def _distances(v: Vector, target: Vector, *rule: Any) -> list[Fraction]:
-    """||v^k - g^*|| of `memories`."""
-    return [length(_less(target, now)) for now in memories(v, target, *rule)]
 
 
 def _ends(instance: Mapping[str, Any]) -> Iterator[tuple[Vector, ...]]:
     """The first memories and the targets."""
     for ends in instance["vectors"]:
-        yield tuple(tuple(map(F, vector)) for vector in ends)
+        yield tuple(map(vector, ends))
 
 
 _ENDS = [[["0", "0"], ["3", "4"]], [["1"], ["-7/2"]], [["2", "0", "1"], ["0", "3", "7"]]]
@@ -425,9 +375,9 @@ _ENDS = [[["0", "0"], ["3", "4"]], [["1"], ["-7/2"]], [["2", "0", "1"], ["0", "3
 @exact("vectors of rational length", vectors=_ENDS, tau=["1/3", "1", "5/2", "5", "9"], k=25)
 def _clipped_memories(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     for (v, target), tau in itertools.product(_ends(instance), map(F, instance["tau"])):
-        found = _distances(v, target, clipped, tau, F(1), int(instance["k"]))
+        found = _distances(Clip21(tau=tau), v, target, int(instance["k"]))
         for k, r in enumerate(found):
-            values = {"v": v, "target": target, "tau": tau, "k": k}
+            values = {"v": tuple(v.known), "target": tuple(target.known), "tau": tau, "k": k}
             yield Values({"r_0": found[0], "k": k, "tau": tau, "r_k": r}, values)
 
 
@@ -440,11 +390,10 @@ def _induction(s: Formula, more: Any, k: Any) -> Proof:
     return (1 - s.tau / left) * left, after, "one more update of a distance above tau"
 
 
-CLIPPING: Statement = Statement(
+CLIPPING: Statement = shu.statement(
     id="shulgin2025.appendixC.clipping",
     kind="corollary",
     source=Source(shu.PAPER, "Appendix C", "16", provenance="restored"),
-    symbols=(*(_AFTER, _START, Symbol("k", "number of updates", (0, 0), "nonnegative", "k"), *shu.symbols("tau")),),
     sides=lambda s: Sides({"distance": s.r_k}, {"left": sp.Max(0, s.r_0 - s.k * s.tau)}),
     checks=battery(_induction, _clipped_memories),
     uses=("shulgin2025.table1",),
@@ -471,9 +420,9 @@ def _recursion(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The lengths of the vectors against the recursion of only the lengths, except for 0/0."""
     for (v, target), texts in itertools.product(_ends(instance), instance["alpha, beta"]):
         alpha, beta = map(F, texts)
-        found = _distances(v, target, smoothed, alpha, beta, int(instance["k"]))
+        found = _distances(NormEC(alpha=alpha, beta=beta), v, target, int(instance["k"]))
         for k, (r, after) in enumerate(pairwise(found)):
-            values = {"v": v, "target": target, "alpha": alpha, "beta": beta, "k": k}
+            values = {"v": tuple(v.known), "target": tuple(target.known), "alpha": alpha, "beta": beta, "k": k}
             if alpha + r:
                 yield Values({"alpha": alpha, "beta": beta, "r_k": r, "r_next": after}, values)
 
@@ -490,7 +439,7 @@ def _reached(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     excess is 0. For beta = 2 alpha it decreases all the same."""
     for a, b, r_0 in (map(F, texts) for texts in instance["runs"]):
         q = max(abs(1 - b / a), abs(1 - b / (a + r_0)))
-        found = _distances((F(0),), (r_0,), smoothed, a, b, int(instance["k"]))
+        found = _distances(NormEC(alpha=a, beta=b), vector([0]), vector([r_0]), int(instance["k"]))
         for k, r in enumerate(found):
             values = {"alpha": a, "beta": b, "r_0": r_0, "k": k}
             yield Case(values, max(F(0), r - q**k * r_0), F(0))
@@ -507,15 +456,14 @@ def _stuck(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         r = b / 2 - a
         if r <= 0:
             raise ValueError(f"beta = {b} does not exceed 2 alpha = {2 * a}")
-        for k, x in enumerate(_distances((F(0),), (r,), smoothed, a, b, int(instance["k"]))):
+        for k, x in enumerate(_distances(NormEC(alpha=a, beta=b), vector([0]), vector([r]), int(instance["k"]))):
             yield Values({"alpha": a, "beta": b, "r_k": r, "r_next": x}, {"alpha": a, "beta": b, "k": k})
 
 
-NORMALIZATION: Statement = Statement(
+NORMALIZATION: Statement = shu.statement(
     id="shulgin2025.appendixC.normalization",
     kind="corollary",
     source=Source(shu.PAPER, "Appendix C", "16", provenance="restored"),
-    symbols=(_NEXT, _AFTER, *shu.symbols("alpha", "beta")),
     relation="==",
     sides=lambda s: Sides({"distance": s.r_next}, {"left": sp.Abs(1 - s.beta / (s.alpha + s.r_k)) * s.r_k}),
     checks=battery(_condition, _recursion, _reached, _stuck),

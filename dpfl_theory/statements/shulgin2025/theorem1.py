@@ -14,7 +14,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, special_form
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
 from dpfl_theory.statements.shulgin2025 import _worst_cases as worst
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, largest_residual, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, largest_residual, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND, accurate, fit
 from dpfl_theory.statements.shulgin2025.appendix_d import after_update
 
@@ -100,12 +100,10 @@ def _after_updates(most: str, at: Callable[[int], dict[str, Any]], bound: Callab
     return check
 
 
-THEOREM1: Statement = Statement(
+THEOREM1: Statement = shu.statement(
     id="shulgin2025.theorem1",
     kind="theorem",
     source=Source(shu.PAPER, "Theorem 1, Section 4", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max"),
-    expectations=(shu.LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET),
     sides=_sides,
     checks=battery(
@@ -187,25 +185,18 @@ def attained(
 
 # alpha = 1, beta = 1/4, K = 3: gamma = 1/12 is the limit, D beta/((alpha + D) L_max sqrt(K + 1)) at D = 2.
 @exact(AWAY, **{**UPHILL, "runs": [["1/6", "1", "1/2", "2/3", ["1"]]]})
-def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+def _uphill(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     """The last round of runs on the line whose memories lead away from the optimum: D = sqrt(K + 1), as R = 1."""
-    for run in runs_on_the_line(instance):
-        times = root(Fraction(len(run.rounds)))
-        symbols = {**run.symbols, "K": Fraction(len(run.rounds) - 1), "D": times, "c": run.symbols["gamma"] * times}
-        yield Values({**symbols, "least": min(r.slope for r in run.rounds)}, symbols)
+    return [Values(run.end, run.end) for run in runs_on_the_line(instance)]
 
 
 _ROOTS: dict[str, Any] = {"roots": [1, 2, 10, 99]}
 
-COROLLARY1: Statement = Statement(
+COROLLARY1: Statement = shu.statement(
     id="shulgin2025.corollary1",
     kind="corollary",
     source=Source(shu.PAPER, "Corollary 1, Section 4", provenance="restored"),
-    symbols=(
-        *shu.symbols("gap", "gamma", "K", "R", "D", "alpha", "beta", "L", "L_max"),
-        Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c"),
-    ),
-    expectations=(shu.LEAST,),
+    symbols=shu.NOTATION(Symbol("c", r"step size times $\sqrt{K + 1}$", (0, 1), "positive", "c")),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.QUIET, shu.ACCURATE),
         Hypothesis(

@@ -19,12 +19,12 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import average
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.semantics.rational import Quadratics
+from dpfl_theory.semantics.rational import Quadratics, root
 from dpfl_theory.statements.prescribed_noise import DELTA
 from dpfl_theory.statements.relations import Formula, Proof, algebra, becomes, exact, of, special_form
 from dpfl_theory.statements.shulgin2025 import _runs as runs
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
-from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, root, runs_on_the_line
+from dpfl_theory.statements.shulgin2025._line import LONG, UPHILL, least_with_noise, one_round, runs_on_the_line
 from dpfl_theory.statements.shulgin2025._runs import NORMALISE, ROUND
 from dpfl_theory.statements.shulgin2025.theorem1 import AWAY, THEOREM1, attained
 from dpfl_theory.statements.symbolic import all_equal
@@ -109,12 +109,11 @@ def _known(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 _MOMENTS: Any = [[0, 1, 1, "1", "1"], [1, 2, 3, "1/2", "3"], [9, 1, 200, "1/3", "1/7"], [20, 10, 3, "5", "1/100"]]
 
-LEMMA3: Statement = Statement(
+LEMMA3: Statement = shu.statement(
     id="shulgin2025.lemma3",
     kind="lemma",
     source=Source(shu.PAPER, "Lemma 3, Appendix G", provenance="restored"),
-    symbols=shu.symbols("K", "beta", "n", "d", "sigma"),
-    expectations=(_NOISE,),
+    symbols=shu.NOTATION(_NOISE),
     hypotheses=(shu.ROUNDS, shu.NOISE),
     sides=lambda s: Sides({"noise": s.noise}, {"bound": s.beta * sp.sqrt((s.K + 1) * s.d * s.sigma**2 / s.n)}),
     checks=battery(
@@ -140,13 +139,10 @@ LEMMA3: Statement = Statement(
         ["4", "2/3", "1/3", "1/7", "1/5"],
     ],
 )
-def _first_rounds(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+def _first_rounds(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """K = 0 on f = L x^2/2, one client without noise, the step at its limit: |grad f(x^0)|."""
-    for L, slope, R, alpha, beta in (map(Fraction, texts) for texts in instance["rounds"]):
-        gamma = beta * R / ((alpha + R) * L)
-        own = {"L": L, "R": R, "alpha": alpha, "beta": beta, "gamma": gamma, "gap": slope**2 / (2 * L)}
-        quiet = {"K": 0, "n": 1, "d": 1, "sigma": 0, "L_max": L, "E_least": slope}
-        yield Values({**own, **quiet}, instance={**own, "slope": slope})
+    for texts in instance["rounds"]:
+        yield one_round(statement, {**dict(zip(("L", "slope", "R", "alpha", "beta"), texts)), "step": "1"})
 
 
 def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
@@ -167,12 +163,10 @@ def _noisy_runs(statement: Statement, instance: Mapping[str, Any]) -> Iterator[V
             yield Values({**symbols, "E_least": high if high <= bound else low}, symbols)
 
 
-THEOREM2: Statement = Statement(
+THEOREM2: Statement = shu.statement(
     id="shulgin2025.theorem2",
     kind="theorem",
     source=Source(shu.PAPER, "Theorem 2, Section 5", provenance="restored"),
-    symbols=shu.symbols("gap", "gamma", "K", "R", "alpha", "beta", "L", "L_max", "n", "d", "sigma"),
-    expectations=(shu.E_LEAST,),
     hypotheses=(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE),
     sides=lambda s: Sides(
         {"gradient": s.E_least},
@@ -339,12 +333,11 @@ def _uphill(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     epsilon = log(1/delta) = 1, beta_0 = (K + 1) beta."""
     c = Fraction(1, 100)
     for run in runs_on_the_line(instance):
-        K, n, beta = len(run.rounds) - 1, int(run.symbols["n"]), run.symbols["beta"]
-        sigma = c * root(Fraction(K + 1))
-        moments = [second_moment(k, n, 1, sigma, beta) for k in range(K + 1)]
-        own = {"K": Fraction(K), "d": Fraction(1), "c": c, "beta_0": (K + 1) * beta, "sigma": sigma}
-        symbols = {**run.symbols, **own, "epsilon": Fraction(1)}
-        yield Values({**symbols, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, symbols)
+        end = {**run.end, "c": c, "epsilon": Fraction(1)}
+        K, n, beta = int(end["K"]), int(end["n"]), end["beta"]
+        end |= {"beta_0": (K + 1) * beta, "sigma": c * root(Fraction(K + 1))}
+        moments = [second_moment(k, n, 1, end["sigma"], beta) for k in range(K + 1)]
+        yield Values({**end, "delta": sp.exp(-1), "E_least": least_with_noise(run, K, moments)[1]}, end)
 
 
 @exact(
@@ -375,14 +368,10 @@ _FLAT_RUNS: dict[str, Any] = {
 }
 """K, n, d, log(1/delta), epsilon: t = 1/2, and 1/4 in the second, third and last."""
 
-COROLLARY2: Statement = Statement(
+COROLLARY2: Statement = shu.statement(
     id="shulgin2025.corollary2",
     kind="corollary",
     source=Source(shu.PAPER, "Corollary 2, Section 5", provenance="restored"),
-    symbols=shu.symbols(
-        *("gap", "gamma", "K", "R", "alpha", "beta", "beta_0", "L", "L_max", "n", "d", "sigma", "c", "epsilon", "delta")
-    ),
-    expectations=(shu.E_LEAST,),
     hypotheses=(
         *(shu.SMOOTH, shu.FIRST, shu.CONTRACTS, shu.STEP, shu.ROUNDS, shu.NOISE, DELTA),
         Hypothesis(

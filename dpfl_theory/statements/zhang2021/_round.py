@@ -23,7 +23,7 @@ from dpfl_theory.core import Check, Statement, Values, WorstCase
 from dpfl_theory.core.formula import total
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
 from dpfl_theory.semantics.operations import draws, local_path, run_round
-from dpfl_theory.semantics.performance import FunctionClass
+from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.zhang2021._symbols import StepLimits
 
@@ -232,12 +232,11 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     client's noises fall, in turn (1 where there are none); known: the factors alpha~_i.
     """
     from PEPit import PEP, Expression, Point
-    from PEPit.functions import SmoothFunction
 
     N, P, Q = (int(instance[name]) for name in ("N", "P", "Q"))
     eta, noisy = float(Fraction(instance["eta Q L"])) / Q, bool(instance["noisy"])
     problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(N)]
+    functions = declared(problem, "non-convex", N)
     noises = {("error", 0, i, q): Point() for i in range(N) for q in range(Q)} if noisy else {}
     symbols = {symbol.name for symbol in statement.quantities}
     products = bool({"cohort_product", "common_product"} & symbols)
@@ -303,14 +302,12 @@ def local_steps(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
     """
     from PEPit import PEP, Expression
-    from PEPit.functions import SmoothFunction
 
     Q, N = int(instance["Q"]), int(instance.get("clients", 1))
     noisy, eta = bool(instance.get("noisy")), float(Fraction(instance["eta Q L"])) / Q
     problem = PEP()
-    functions = [problem.declare_function(SmoothFunction, L=1.0) for _ in range(N)]
     variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
-    world = FunctionClass(problem, functions, variance)
+    world = FunctionClass(problem, declared(problem, "non-convex", N), variance)
     x = world.zero if "clients" in instance else Vector(problem.set_initial_point())
     phases = Phases(world, x, eta, Q, [1.0] * N, noisy=noisy)
     values = phases.symbols(N, "without")
@@ -333,24 +330,19 @@ def worst_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     f(x^0) - E f(x^1) replaces f(x^0) - f*, which is larger, and the amount by which it may be below zero is added to
     both sides.
     """
-    from PEPit import PEP, Expression
-    from PEPit.functions import SmoothConvexFunction, SmoothFunction
+    from PEPit import PEP
 
     P, Q, eta_g = int(instance["P"]), int(instance["Q"]), float(Fraction(instance["eta_g"]))
     eta = float(Fraction(instance["eta Q L"])) / Q
     problem = PEP()
-    kind = SmoothConvexFunction if instance["class"] == "convex" else SmoothFunction
-    functions = [problem.declare_function(kind, L=1.0) for _ in range(2)]
-    world = FunctionClass(problem, functions)
-    origin = world.zero
-    functions[1].add_point((origin.known, -1 * world.gradient(0, origin).known, Expression()))
-    least = (world.value(0, origin) + world.value(1, origin)) / 2
+    world = FunctionClass(problem, declared(problem, instance["class"], 2))
+    least = world.mean_value(world.minimiser_at_origin())
 
     def excess(y: Vector) -> Any:
         """f(y) - f*. Functions that are not convex need the condition that f is not below f*."""
-        above = (world.value(0, y) + world.value(1, y)) / 2 - least
+        above = world.mean_value(y) - least
         if instance["class"] != "convex":
-            problem.add_constraint(world.square(average([world.gradient(i, y) for i in range(2)])) / 2 <= above)
+            problem.add_constraint(world.square(world.mean_gradient(y)) / 2 <= above)
         return above
 
     x, algorithm = Vector(problem.set_initial_point()), TwoSidedFedAvg(eta_l=eta, eta_g=eta_g, Q=Q)

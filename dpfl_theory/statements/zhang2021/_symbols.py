@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Source, Statement, Symbol
+from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol
 from dpfl_theory.lazy import sympy as sp
 
 PAPER = "zhang2021"
@@ -21,12 +21,6 @@ PAPER = "zhang2021"
 def source(where: str, equation: str = "", provenance: str = "read") -> Source:
     """A place in the paper."""
     return Source(PAPER, f"{where} (version dated June 28, 2021)", equation, provenance=provenance)
-
-
-def proof_step(id_: str, **more: Any) -> Statement:
-    """A step of the proof of Theorem 3.1, whose id begins with the number of its equation."""
-    number = id_.removeprefix("zhang2021.eq").split(".")[0]
-    return Statement(id=id_, kind="step", source=source("Appendix A.1, proof of Theorem 3.1", number), **more)
 
 
 def _cohort_square(name: str, of: str, sent: str) -> Symbol:
@@ -75,6 +69,11 @@ SYMBOLS = {
         Symbol("mu", "strong convexity constant of f", (1, -2), "positive", r"\mu"),
         Symbol("D", r"initial distance $\|x^0 - x^*\|$", (0, 1), "nonnegative", r"\|x^0 - x^*\|"),
         Symbol("k", "factor of the third client's centre, $b_3 = k c$", (0, 0), "positive", "k"),
+        Symbol("G_star", r"largest $\|\nabla f_i(x^*)\|$", (1, -1), "nonnegative", "G_*"),
+        Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
+        Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+        Symbol("drawn", r"$\|\sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
+        Symbol("mean", r"$\|E \sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
         Symbol("f_now", "$f(x_t)$", (1, 0), "real", r"f(x_t)"),
         Symbol("E_next", "$E f(x_{t+1})$ given $x_t$", (1, 0), "real", r"\mathbb{E} f(x_{t+1})"),
         Symbol("square", r"$\|\nabla f(x_t)\|^2$", (2, -2), "nonnegative", r"\|\nabla f(x_t)\|^2"),
@@ -153,14 +152,15 @@ EXPECTED |= {
 }
 
 
-def symbols(names: str) -> tuple[Symbol, ...]:
-    """The paper's symbols with these names, separated by spaces."""
-    return tuple(SYMBOLS[name] for name in names.split())
+NOTATION = Notation((*SYMBOLS.values(), *EXPECTED.values()))
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
 
 
-def expected(names: str) -> tuple[Expected, ...]:
-    """The paper's expectations with these names, separated by spaces."""
-    return tuple(EXPECTED[name] for name in names.split())
+def proof_step(id_: str, **more: Any) -> Statement:
+    """A step of the proof of Theorem 3.1, whose id begins with the number of its equation."""
+    number = id_.removeprefix("zhang2021.eq").split(".")[0]
+    return statement(id=id_, kind="step", source=source("Appendix A.1, proof of Theorem 3.1", number), **more)
 
 
 # The limits of the steps.

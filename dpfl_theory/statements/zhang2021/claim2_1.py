@@ -149,12 +149,10 @@ TABLE = Instances((
 ))
 # fmt: on
 
-CLAIM: Statement = Statement(
+CLAIM: Statement = zhang.statement(
     id="zhang2021.claim2.1",
     kind="corollary",
     source=zhang.source("Claim 2.1, Section 2.1", "5"),
-    symbols=zhang.symbols("k c"),
-    expectations=zhang.expected("E_distance"),
     hypotheses=(FAR,),
     # No iterate after the first round is nearer to x* = (k-1)c/3 than the threshold is.
     sides=lambda s: Sides({"least squared distance": ((s.k - 4) * s.c / 3) ** 2}, {"reached": s.E_distance}),

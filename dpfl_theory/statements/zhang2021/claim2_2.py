@@ -220,16 +220,11 @@ RUNS: dict[str, Instance] = {
     )
 }
 
-REACHED: Statement = Statement(
+REACHED: Statement = zhang.statement(
     id="zhang2021.claim2.2a",
     kind="corollary",
     source=zhang.source("Claim 2.2, Section 2.1, first sentence"),
-    symbols=(
-        *zhang.symbols("c eta_l L T D"),
-        replace(zhang.SYMBOLS["mu"], meaning="smallest positive eigenvalue of $f$'s Hessian"),
-        Symbol("G_star", r"largest $\|\nabla f_i(x^*)\|$", (1, -1), "nonnegative", "G_*"),
-    ),
-    expectations=zhang.expected("E_distance"),
+    symbols=zhang.NOTATION(replace(zhang.SYMBOLS["mu"], meaning="smallest positive eigenvalue of $f$'s Hessian")),
     hypotheses=(
         Hypothesis.custom(
             "$T$ is at least one more than the rounds that it takes to come within $R$ of $x^*$", _long_enough
@@ -344,7 +339,7 @@ EQ7: Statement = Statement(
         Symbol("b", "the label $b_i$, in the unit of $A_i x$", (0, 1), "real", "b_i"),
         Symbol("residual", "$A_i x - b_i$", (0, 1), "real", "(A_i x - b_i)"),
         Symbol("weight", r"$\Lambda_i$, which multiplies the gradient", (0, 0), "positive", r"\Lambda_i"),
-        *zhang.symbols("c"),
+        zhang.SYMBOLS["c"],
         Symbol("potential", "integral of the clipped gradient from the minimiser", (0, 2), "nonnegative", r"\int"),
     ),
     relation="==",
@@ -400,11 +395,10 @@ def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(clipped, rival=plain)
 
 
-BETTER: Statement = Statement(
+BETTER: Statement = zhang.statement(
     id="zhang2021.claim2.2b",
     kind="corollary",
     source=zhang.source("Claim 2.2, Section 2.1, second sentence", "8"),
-    expectations=zhang.expected("E_clipped_end E_plain_end"),
     sides=lambda s: Sides(lhs={"clipped": s.E_clipped_end}, rhs={"original": s.E_plain_end}),
     universal=False,
     checks=battery(

@@ -85,8 +85,6 @@ def _polarisation(distance: str, expected: str = "holds") -> Check:
 
 EQ13: Statement = zhang.proof_step(
     "zhang2021.eq13",
-    symbols=zhang.symbols("first_bias second_bias common_product"),
-    expectations=zhang.expected("cohort_product"),
     relation="==",
     sides=lambda s: Sides(
         {"cohort": s.cohort_product}, {"noise": s.first_bias, "clients": s.second_bias, "descent": s.common_product}
@@ -104,8 +102,6 @@ EQ13: Statement = zhang.proof_step(
 
 EQ14: Statement = zhang.proof_step(
     "zhang2021.eq14",
-    symbols=zhang.symbols("eta_l alpha Q square local_square far_square"),
-    expectations=zhang.expected("common_product"),
     relation="==",
     sides=lambda s: _eq14_sides(s, "far_square"),
     checks=battery(
@@ -119,7 +115,6 @@ EQ14: Statement = zhang.proof_step(
 EQ14_REPAIRED: Statement = replace(
     EQ14,
     id="zhang2021.eq14.repaired",
-    symbols=zhang.symbols("eta_l alpha Q square local_square drift_square"),
     sides=lambda s: _eq14_sides(s, "drift_square"),
     checks=battery(
         _polarisation("drift_square"),
@@ -200,8 +195,6 @@ _ALL = (EXACT("all inside"), MIDDLE("middle"), LOCAL("local wide middle"))
 
 EQ15: Statement = zhang.proof_step(
     "zhang2021.eq15",
-    symbols=zhang.symbols("L eta_l Q sigma_l sigma_g square"),
-    expectations=zhang.expected("drift_square"),
     hypotheses=(zhang.LOCAL_STEP,),
     sides=lambda s: _drift(s, variances=(5, s.sigma_l**2 + 6 * s.Q * s.sigma_g**2), gradient=(30 * s.Q, s.square)),
     checks=battery(_lemma3, _drifts(), *_ALL),
@@ -298,8 +291,6 @@ def _slack(sampling: str, name: str, expected: str = "holds") -> Check:
 
 EQ16: Statement = zhang.proof_step(
     "zhang2021.eq16",
-    symbols=zhang.symbols("first_spread second_spread cohort_common"),
-    expectations=zhang.expected("cohort_clipped"),
     sides=lambda s: Sides(
         {"cohort": s.cohort_clipped},
         {"noise": 3 * s.first_spread, "clients": 3 * s.second_spread, "common factor": 3 * s.cohort_common},
@@ -309,8 +300,6 @@ EQ16: Statement = zhang.proof_step(
 
 EQ17: Statement = zhang.proof_step(
     "zhang2021.eq17",
-    symbols=zhang.symbols("cohort_local P eta_l alpha Q sigma_l"),
-    expectations=zhang.expected("cohort_common"),
     sides=lambda s: Sides({"cohort": s.cohort_common}, {"gradients": 2 * s.cohort_local, "noise": 2 * _noise(s)}),
     checks=battery(_two_squares, EXACT("fair"), one.step_checks(("without", "anew")), SAMPLED("noisy")),
 )
@@ -318,7 +307,6 @@ EQ17: Statement = zhang.proof_step(
 EQ17_SHARPENED: Statement = replace(
     EQ17,
     id="zhang2021.eq17.sharpened",
-    symbols=(*EQ17.symbols, *zhang.symbols("L")),
     hypotheses=(zhang.LOCAL_STEP,),
     sides=lambda s: Sides(
         {"cohort": s.cohort_common}, {"gradients": s.cohort_local, "noise": sp.Rational(8, 7) * _noise(s)}
@@ -336,8 +324,6 @@ def _equality(direction: str, instance: Mapping[str, Any]) -> str:
 
 EQ18: Statement = zhang.proof_step(
     "zhang2021.eq18",
-    symbols=zhang.symbols("local_squares local_square P N"),
-    expectations=zhang.expected("cohort_local"),
     relation="==",
     sides=lambda s: Sides(
         {"cohort": s.cohort_local}, {"draws": s.local_squares / (s.P * s.N), "pairs": (s.P - 1) / s.P * s.local_square}
@@ -418,25 +404,21 @@ def _from_eq15(s: Formula) -> Proof:
     return s.rhs / s.N - unit * (s.Q * of(EQ15).rhs + starts), unit * starts, "the slack of the repaired (19)"
 
 
-def sharpened_squares(s: Symbols) -> Any:
-    """N eta^2 alpha^2 times a bound of the clients' mean ||sum_q grad f_i(x_q)||^2.
-
-    By Young's inequality this mean is at most the sum of two terms. The first is (3/2) Q^2 times the mean ||grad
-    f_i(x_t)||^2, which is at most ||grad f||^2 + sigma_g^2. The second is 3 Q times the bound of the middle line of
-    (15), the clients' mean of sum_q ||grad f_i(x_q) - grad f_i(x_t)||^2.
-    """
-    start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
-    return s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * of(EQ15_SHARPENED).rhs)
-
-
 @algebra("follows from (15), sharpened")
 def _young(s: Formula) -> Proof:
-    """||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for g = grad f_i(x_t), see `sharpened_squares`."""
+    """By Young's inequality ||sum_q a_q||^2 <= 3/2 ||Q g||^2 + 3 Q sum_q ||a_q - g||^2 for a_q = grad f_i(x_q) and g =
+    grad f_i(x_t).
+
+    On the mean over the clients ||g||^2 is at most ||grad f||^2 + sigma_g^2, and sum_q ||a_q - g||^2 the middle line of
+    (15).
+    """
     u, v = sp.symbols("u v", real=True)
     slack = sp.Rational(3, 2) * u**2 + 3 * v**2 - (u + v) ** 2
+    start = sp.Rational(3, 2) * s.Q**2 * (s.square + s.sigma_g**2)
+    squares = s.N * s.eta_l**2 * s.alpha**2 * (start + 3 * s.Q * of(EQ15_SHARPENED).rhs)
     return [
         (slack, (u - 2 * v) ** 2 / 2, "the slack of Young's inequality against a square"),
-        (sharpened_squares(s), s.rhs, "the consequence of (15), sharpened"),
+        (squares, s.rhs, "the consequence of (15), sharpened"),
     ]
 
 
@@ -455,8 +437,6 @@ NOISE = EXACT.by(noise_alone)
 
 EQ19: Statement = zhang.proof_step(
     "zhang2021.eq19",
-    symbols=zhang.symbols("N L eta_l Q alpha sigma_l sigma_g square"),
-    expectations=zhang.expected("local_squares"),
     hypotheses=(zhang.LOCAL_STEP,),
     sides=lambda s: _updates(
         s, 10 * s.eta_l**2 * s.alpha * s.L**2 * s.Q**2, 4 * s.alpha * s.Q**3 * (15 * s.L**2 * s.eta_l**2 + 1)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, battery
-from dpfl_theory.core.formula import sides_of, symbols_of
+from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
@@ -16,12 +16,6 @@ from dpfl_theory.statements.zhang2021 import _symbols as zhang
 from dpfl_theory.statements.zhang2021 import eq13_to_eq19 as steps
 from dpfl_theory.statements.zhang2021._runs import EXACT, SAMPLED, TREE
 from dpfl_theory.statements.zhang2021._symbols import SMOOTH_BY_CONSTRUCTION, printed_limits, repaired_limits
-
-_SYMBOLS = zhang.symbols(
-    "f_now eta_g eta_l alpha Q square L sigma_l sigma_g P N d noise_variance first_bias second_bias first_spread "
-    "second_spread"
-)
-_NEXT = zhang.expected("E_next")
 
 
 def _variances(s: Symbols) -> Any:
@@ -96,14 +90,14 @@ def _bookkeeping(s: Formula) -> Proof:
 @algebra("the terms that (18) and (19) add", expected="violated")
 def _missing(s: Formula) -> Proof:
     """The two terms that (18) and (19) add must be (3 L eta_g^2/(P N)) times (19); as printed the L is missing."""
-    terms, due = sides_of(s.statement).rhs, 3 * s.L * s.eta_g**2 / (s.P * s.N) * of(steps.EQ19).rhs
-    return terms["sampling, noise"] + terms["sampling"], due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
+    squares = of(steps.EQ19)
+    due = 3 * s.L * s.eta_g**2 / (s.P * squares.N) * squares.rhs
+    added = s.terms["sampling, noise"] + s.terms["sampling"]
+    return added, due, "the last two terms against 3 L eta_g^2/(P N) times (19)"
 
 
 EQ20: Statement = zhang.proof_step(
     "zhang2021.eq20",
-    symbols=(*_SYMBOLS, *zhang.symbols("local_square")),
-    expectations=_NEXT,
     hypotheses=(zhang.LOCAL_STEP,),
     sides=_eq20_sides,
     homogeneous=False,
@@ -185,8 +179,6 @@ def _follows(s: Formula) -> Proof:
 
 EQ21: Statement = zhang.proof_step(
     "zhang2021.eq21",
-    symbols=_SYMBOLS,
-    expectations=_NEXT,
     hypotheses=(zhang.steps(printed_limits),),
     sides=lambda s: _eq21_sides(s, 1 + 12 * s.eta_l * s.eta_g / s.P, stochastic_gradients=3 * s.sigma_l**2 / s.N),
     homogeneous=False,
@@ -212,14 +204,13 @@ EQ21_REPAIRED: Statement = replace(
 
 # (22).
 
-_SUMMED = (
+_SUMMED = zhang.NOTATION(
     replace(zhang.SYMBOLS["f_now"], meaning="$f(x_1)$, of the first round", latex="f(x_1)"),
     replace(zhang.SYMBOLS["E_next"], meaning="$E f(x_{T+1})$, after the last round", latex=r"\mathbb{E} f(x_{T+1})"),
     *(
-        replace(symbol, meaning=f"mean over the rounds of {symbol.meaning}")
-        for symbol in zhang.symbols("first_bias second_bias first_spread second_spread")
+        replace(zhang.SYMBOLS[name], meaning=f"mean over the rounds of {zhang.SYMBOLS[name].meaning}")
+        for name in ("first_bias", "second_bias", "first_spread", "second_spread")
     ),
-    *zhang.symbols("T eta_g eta_l Q L sigma_l sigma_g P N d noise_variance"),
 )
 
 
@@ -267,7 +258,6 @@ def _rearranged(once: Statement, expected: str = "holds") -> Check:
 EQ22: Statement = zhang.proof_step(
     "zhang2021.eq22",
     symbols=_SUMMED,
-    expectations=zhang.expected("E_aligned gamma_1 gamma_2"),
     hypotheses=zhang.hypotheses(printed_limits),
     sides=_eq22_sides,
     homogeneous=False,

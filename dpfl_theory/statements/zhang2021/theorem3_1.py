@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbol, Symbols, Values, battery, checks
+from dpfl_theory.core import Check, Outcome, Sides, Statement, Symbols, Values, battery, checks
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
@@ -102,7 +102,8 @@ def _one_round(own: Formula) -> Proof:
     """
     s, limits = symbols_of(eq20_to_eq22.EQ20_REPAIRED), sharpened_limits
     L, Q, P, eta, eta_g, alpha = s.L, s.Q, s.P, s.eta_l, s.eta_g, s.alpha
-    round_ = eq20_to_eq22.assembled(of(eq13_to_eq19.EQ15_SHARPENED).rhs, eq13_to_eq19.sharpened_squares(s))
+    drift, squares = of(eq13_to_eq19.EQ15_SHARPENED), of(eq13_to_eq19.EQ19_SHARPENED)
+    round_ = eq20_to_eq22.assembled(drift.rhs, squares.rhs)
     bounds = {**_bounds(own, s), s.f_now: own.gap + s.E_next}
     left = sp.expand((4 / (eta_g * eta * Q) * (round_ - s.E_next) + alpha * s.square).subs(bounds))
     rest = slack = sp.expand(of(own.statement, T=1, gamma_1=alpha, gamma_2=alpha**2).rhs - left)
@@ -150,12 +151,10 @@ def _smaller(s: Formula) -> Proof:
     )
 
 
-THEOREM: Statement = Statement(
+THEOREM: Statement = zhang.statement(
     id="zhang2021.theorem3.1",
     kind="theorem",
     source=zhang.source("Theorem 3.1, Section 3.1"),
-    symbols=zhang.symbols("gap eta_g eta_l Q T L sigma_l sigma_g P N d noise_variance G"),
-    expectations=zhang.expected("E_aligned gamma_1 gamma_2 E_deviation E_square_deviation"),
     hypotheses=zhang.hypotheses(printed_limits),
     sides=_printed_sides,
     homogeneous=False,
@@ -264,15 +263,10 @@ _DRAWN = {
     for name, c, eta in (("c < 1", ["1/2", "1/10"], "1"), ("c >= 1", ["1", "3"], "1/2"))
 }
 
-ALPHA_BOUND: Statement = Statement(
+ALPHA_BOUND: Statement = zhang.statement(
     id="zhang2021.alpha-bound",
     kind="step",
     source=zhang.source("Section 3.1, paragraph after Theorem 3.1"),
-    symbols=(
-        *zhang.symbols("c eta_l"),
-        Symbol("drawn", r"$\|\sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\sum_q g_i^{t,q}\|"),
-        Symbol("mean", r"$\|E \sum_q g_i^{t,q}\|$", (1, -1), "nonnegative", r"\|\mathbb{E}[\sum_q g_i^{t,q}]\|"),
-    ),
     sides=lambda s: _factors(s, s.eta_l),
     homogeneous=False,
     checks=battery(_near_threshold("violated"), checks("exact", drawn, _DRAWN, {"c < 1": "violated"})),

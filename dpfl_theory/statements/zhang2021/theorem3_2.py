@@ -33,7 +33,6 @@ from dpfl_theory.core import (
     Outcome,
     Sides,
     Statement,
-    Symbol,
     Symbols,
     battery,
     checks,
@@ -54,14 +53,7 @@ from dpfl_theory.statements.zhang2021._instances import PRIVATE
 from dpfl_theory.statements.zhang2021._runs import simulated
 
 _NOISE = "variance of each coordinate of a client's noise $z_i^t$"
-_SYMBOLS = (
-    replace(zhang.SYMBOLS["noise_variance"], meaning=_NOISE, domain="positive"),
-    *zhang.symbols("c P N T epsilon delta"),
-)
-_CONSTANTS = (
-    Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
-    Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
-)
+_NOTATION = zhang.NOTATION(replace(zhang.SYMBOLS["noise_variance"], meaning=_NOISE, domain="positive"))
 
 
 def _cohort(s: Any) -> tuple[Any, ...]:
@@ -87,7 +79,7 @@ def _prescribed(id_: str, variance: Any, checks: tuple[Check, ...], **more: Any)
         sides=lambda s: Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)}),
         prescription=lambda s: {"noise_variance": variance(s)},
         checks=checks,
-        **{"source": zhang.source("Theorem 3.2, Section 3.2"), "symbols": _SYMBOLS, **more},
+        **{"source": zhang.source("Theorem 3.2, Section 3.2"), "symbols": _NOTATION, **more},
     )
 
 
@@ -227,7 +219,6 @@ def _certificates() -> Iterator[Check]:
 THEOREM3_2: Statement = _prescribed(
     "zhang2021.theorem3.2",
     lambda s: _by_sampling(s, s.v),
-    symbols=(*_SYMBOLS, *_CONSTANTS),
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.P**2 * s.T / s.N**2), r"$0 < \varepsilon \le u (P/N)^2 T$"
@@ -246,7 +237,6 @@ THEOREM3_2: Statement = _prescribed(
         ),
     ),
     smoke=("no constants, 80 of 1920 clients in a round",),
-    expected="violated",
 )
 
 REPAIRED: Statement = _prescribed(
@@ -483,7 +473,7 @@ def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: 
     return rates.fitted(statement, instance, found, _squares, share, _without_noise)
 
 
-COROLLARY: Statement = Statement(
+COROLLARY: Statement = zhang.statement(
     id="zhang2021.corollary3.2.1",
     kind="corollary",
     source=zhang.source("Corollary 3.2.1, Section 3.2", "9"),
@@ -492,12 +482,10 @@ COROLLARY: Statement = Statement(
     uses=("zhang2021.theorem3.1", "zhang2021.theorem3.2"),
 )
 
-COROLLARY_REPAIRED: Statement = Statement(
+COROLLARY_REPAIRED: Statement = zhang.statement(
     id="zhang2021.corollary3.2.1.repaired",
     kind="corollary",
     source=COROLLARY.source,
-    symbols=zhang.symbols("gap eta_g eta_l Q T L sigma_l sigma_g P N d c_prime G epsilon delta"),
-    expectations=zhang.expected("E_gradient"),
     hypotheses=(*theorem3_1.REPAIRED.hypotheses, zhang.RANGE, zhang.LONG, zhang.UNCLIPPED),
     sides=_repaired_sides,
     checks=battery(
