@@ -138,6 +138,7 @@ class Notation(Sequence[Any]):
 
     @cached_property
     def _found(self) -> tuple[Any, ...]:
+        """What the statement reads, found when it is first asked for: listing a catalogue needs no formula."""
         if (statement := self.statement) is None:
             return (*self.own, *self.table)
         written = (statement.symbols, statement.expectations)
