@@ -42,7 +42,7 @@ def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
     steps_of = {"scaffold": lemmaC_8.REPAIRED, "fedavg": theoremC_2.CONVEX_REPAIRED}[method]
     known = {"epsilon": float(instance["epsilon"]), "delta": float(instance["delta"])}
     known["c"] = float(instance.get("c", CONSTANTS[method]))
-    return runs.run(statement, instance, method, steps_of=steps_of, **known)
+    return runs.run(statement, instance, method, "", steps_of, **known)
 
 
 def private_runs(method: str) -> Iterator[Check]:

@@ -148,7 +148,7 @@ def _simulated(
 
 def _prescribed(statement: Statement, name: str, values: Mapping[str, float], otherwise: float) -> float:
     """``sigma_g``, or ``eta``, that is eta~, as the statement prescribes it; another number where it does not."""
-    found = {} if statement.prescription is None else prescription_of(statement)
+    found = {} if statement.prescription is None else dict(prescription_of(statement))
     if "eta_l" in found:
         found["eta"] = found["eta_l"] * found["eta_g"] * symbols_of(statement)["K"]
     return float(evaluate(found[name], values, statement.id)) if name in found else otherwise
@@ -205,7 +205,11 @@ def _own(values: Mapping[str, float], statement: Statement) -> dict[str, float]:
 
 def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: float) -> Runs:
     """The runs of a statement."""
-    return Runs(TABLE, lambda statement, instance: run(statement, instance, method, average, **known), edges=edges)
+
+    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
+        return run(statement, instance, method, average, None, **known)
+
+    return Runs(TABLE, build, edges=edges)
 
 
 def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:
