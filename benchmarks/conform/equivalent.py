@@ -43,7 +43,8 @@ def equivalent(reference: Reference) -> Iterator[list[Fault]]:
     plain = Fault("", "", "", {})
     every = [plain, *(x for one in reference.faults() if not one.general for x in one.variants())]
     groups = [[candidate(reference, reference.readings[0], (one,)) for one in every]]
-    for probe in [*plan.paths, *plan.spreads]:
+    probes: list[Path | Spread] = [*plan.paths, *plan.spreads]
+    for probe in probes:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(drawing(reference.round), path)
         groups = [part for group in groups for part in apart(probe, choices, group) if len({*names(part)}) > 1]
