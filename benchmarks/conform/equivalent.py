@@ -1,4 +1,4 @@
-"""Known faults that no observation tells apart, by algorithm, and whether the report names them together.
+"""Known faults that no observation distinguishes, by algorithm, and whether the report names them together.
 
     python -m benchmarks.conform.equivalent [ALGORITHM ...]
 
