@@ -1,4 +1,4 @@
-"""Known faults that no observation tells apart, by algorithm, and whether the report names them together.
+"""Known faults that no observation distinguishes, by algorithm, and whether the report names them together.
 
     python -m benchmarks.conform.equivalent [ALGORITHM ...]
 
@@ -20,8 +20,9 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.diagnose import explained
 from dpfl_theory.conform.fault_search import FAILURES, Candidate, candidate
 from dpfl_theory.conform.probes import Path, Plan, Spread, agree
-from dpfl_theory.conform.references import Player, Reference, references
+from dpfl_theory.conform.references import Player, Reference, Values, references
 from dpfl_theory.conform.settings import settings
+from dpfl_theory.conform.traces import observed_choices
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.problems.base import Array
 
@@ -42,8 +43,11 @@ def equivalent(reference: Reference) -> Iterator[list[Fault]]:
     plain = Fault("", "", "", {})
     every = [plain, *(x for one in reference.faults() if not one.general for x in one.variants())]
     groups = [[candidate(reference, reference.readings[0], (one,)) for one in every]]
-    for probe in [*plan.paths, *plan.spreads]:
-        groups = [part for group in groups for part in apart(probe, group) if len({*names(part)}) > 1]
+    probes: list[Path | Spread] = [*plan.paths, *plan.spreads]
+    for probe in probes:
+        path = probe.path if isinstance(probe, Spread) else probe
+        choices = observed_choices(drawing(reference.round), path)
+        groups = [part for group in groups for part in apart(probe, choices, group) if len({*names(part)}) > 1]
     for group in groups:
         yield list({one.faults[0].name: one.faults[0] for one in group}.values())
 
@@ -53,12 +57,33 @@ def names(group: Sequence[Candidate]) -> list[str]:
     return [one.faults[0].name for one in group]
 
 
-def apart(probe: Path | Spread, group: Sequence[Candidate]) -> list[list[Candidate]]:
-    """The group in parts, each of which has the same result on a probe. Those that fail there are left out."""
+def drawing(player: Player) -> Player:
+    """A player that draws its batches where a share of the records is drawn, and tosses a coin where there is one."""
+
+    def play(w: Array, state: Any, clients: Any, cohort: Array, rng: Any, v: Values) -> tuple[Array, Any]:
+        share, coin = float(v.get("s", 1.0)), float(v.get("p", 1.0))
+        if coin < 1.0 and "moved" not in v:
+            v = {**v, "moved": bool(np.random.default_rng(v.get("number", 0)).random() < coin)}
+        if share < 1.0 and not v.get("batches"):
+            own = {i: np.random.default_rng([v.get("number", 0), i]) for i in range(len(clients))}
+            sizes = {i: max(int(share * len(client)), 1) for i, client in enumerate(clients)}
+            drawn = {
+                i: [own[i].choice(len(clients[i]), sizes[i], replace=False).tolist() for _ in range(v["local_steps"])]
+                for i in own
+            }
+            v = {**v, "batches": drawn}
+        return player(w, state, clients, cohort, rng, v)
+
+    return play
+
+
+def apart(probe: Path | Spread, choices: Any, group: Sequence[Candidate]) -> list[list[Candidate]]:
+    """The group in parts, each of which has the same result on a probe with these random choices. Those that fail there
+    are left out."""
     parts: list[tuple[Array, list[Candidate]]] = []
     for one in group:
         try:
-            value = probe.outcome(one.player)
+            value = probe.outcome(one.player, choices)
         except FAILURES:
             continue
         for known, part in parts:
@@ -72,7 +97,7 @@ def apart(probe: Path | Spread, group: Sequence[Candidate]) -> list[list[Candida
 
 def left_out(reference: Reference, group: Sequence[Fault]) -> list[str]:
     """The names that the report lacks, where the first fault of an equivalent group is the user's round."""
-    player = candidate(reference, reference.readings[0], group[:1]).player
+    player = drawing(candidate(reference, reference.readings[0], group[:1]).player)
     case = Case(reference, subject(reference, player), plan_of(reference), 0, 1e-6, 0)
     told = " ".join(f"{one.name} {one.description}" for one in explained(case, case.everything()))
     return [one.name for one in group if one.name not in told and one.name]

@@ -96,12 +96,12 @@ class DPSGD(Averaging):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.averaging import AVERAGING
+        from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, LOCAL_STEP
         from dpfl_theory.algorithms.faults.carried import CARRIED
         from dpfl_theory.algorithms.faults.dp_sgd import OWN
 
         others = (one for one in (*AVERAGING, *CARRIED) if one.parts.keys() <= {"move", "server"})
-        return (*OWN, *others)
+        return (*OWN, *(one for one in others if one.name not in (BOTH_STEPS, LOCAL_STEP)))
 
 
 ALGORITHMS = (DPSGD,)

@@ -329,8 +329,8 @@ FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum(
 
 
 def deviations(algorithm: type[Any]) -> list[Fault]:
-    """The variations that an algorithm with averages may have, but for those among its own faults."""
-    if not issubclass(algorithm, Averaging):
+    """The variations that an algorithm with averages and local steps may have, but for those among its own faults."""
+    if not issubclass(algorithm, Averaging) or algorithm.lots:
         return []
     own = {fault.name for fault in algorithm.faults()}
     return [

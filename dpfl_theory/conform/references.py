@@ -82,6 +82,10 @@ class Reference:
     def meaning(self, declared: Sequence[Fault]) -> Reference:
         """The reference with these variations. Raises InputError where its rounds have no such parts."""
         for one in declared:
+            if self.algorithm.lots:
+                raise InputError(
+                    f"{self.name} has no local steps of clients, so it cannot have {one.name}: leave it out"
+                )
             if missing := [name for name in one.parts if not hasattr(self.algorithm, name)]:
                 raise InputError(
                     f"{self.name} has no {missing[0]} in its round, so it cannot have {one.name}: leave it out"

@@ -1,4 +1,4 @@
-"""Names of deviations in one client's message, in one layer, and of faults that no observation tells apart."""
+"""Names of deviations in one client's message, in one layer, and of faults that no observation distinguishes."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ __all__ = [
     "CLIPPING",
     "COORDINATES",
     "LOCAL",
+    "LOCAL_STEP",
     "MAXIMUM",
     "SQUARED",
     "STEPS",
@@ -91,6 +92,7 @@ def one_message() -> Iterator[Fault]:
 
 
 BOTH_STEPS = "both step sizes on the server"
+LOCAL_STEP = "the local step size in place of the global one"
 AVERAGING = (
     *one_message(),
     average_fault(
@@ -179,7 +181,7 @@ AVERAGING = (
         move=lambda a, o, w, step: w + a.sign * step,
     ),
     step_fault(
-        "the local step size in place of the global one",
+        LOCAL_STEP,
         "the server uses the local step size: it has its own step size",
         move=lambda a, o, w, step: w + a.sign * a.local_step * step,
     ),
