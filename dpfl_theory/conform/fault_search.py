@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -70,7 +70,7 @@ class Candidate:
     player: Player
 
 
-def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
+def explains(player: Player, seen: Iterable[ObservedDifference]) -> bool:
     """Whether a player agrees with the function on all of these."""
     for one in seen:
         try:
@@ -231,9 +231,7 @@ class Search:
             return False
 
 
-def find(
-    reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None
-) -> SearchResult:
+def find(reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None) -> SearchResult:
     """The suspects with the fewest faults that agree with the function. begun: a search on some of these paths, which
     goes on."""
     paths = [one for one in seen if isinstance(one.probe, Path)]

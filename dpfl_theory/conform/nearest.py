@@ -12,7 +12,7 @@ import numpy as np
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, Search, explains
 from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
-from dpfl_theory.conform.references import Reference, references
+from dpfl_theory.conform.references import Player, Reference, references
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
@@ -43,6 +43,10 @@ class Near:
     noise: bool = True
     progress: tuple[int, int] = (0, 0)
     distance: float = 0.0
+    players: Sequence[Player] = ()
+    """Its readings that explain the paths."""
+    compared: bool = False
+    """Whether all noise was compared, too."""
     named: frozenset[str] = field(default_factory=frozenset)
     """The algorithms that the text of a deviation names."""
 
@@ -60,6 +64,11 @@ class Near:
     def exact(self) -> bool:
         """Whether it does what the function does."""
         return self.deviations == () and self.noise and self.same_noise
+
+    @property
+    def known(self) -> bool:
+        """Whether it is known with which deviations it does what the function does."""
+        return self.deviations is not None and (self.compared or bool(self.deviations))
 
     @property
     def count(self) -> int:
@@ -104,11 +113,17 @@ def nearest(
         for name, reference in references().items()
         if name != leave_out and (one := _tried(function, reference, parameters, declared, seed, keywords)) is not None
     ]
+    exact = sorted((one for one in tried if one.exact), key=lambda one: (one.rank, one.name))
+    for one in exact:
+        one.compared = True
+        one.noise = not one.case.reference.unit or _explain_noise(one.case, one.players)
+        if one.exact and search:  # whether others do the same is not asked
+            break
     if search and tried and not any(one.exact for one in tried) and not tried[0].case.unheard():
         same = any(one.same_noise for one in tried)
         _search([one for one in tried if one.same_noise == same])
     recommended = frozenset[str]().union(*(one.named for one in tried))
-    return sorted(tried, key=lambda one: (*one.rank, one.name not in recommended, one.free, one.name))
+    return sorted(tried, key=lambda one: (*one.rank, one.name not in recommended, one.free, not one.compared, one.name))
 
 
 def _search(tried: Sequence[Near]) -> None:
@@ -125,11 +140,7 @@ def _search(tried: Sequence[Near]) -> None:
             for near in left:
                 search = near.case.search
                 assert search is not None
-                if (
-                    near.deviations is not None
-                    or near.missing > min(enough, MOST - size)
-                    or turn >= len(search.turns)
-                ):
+                if near.deviations is not None or near.missing > min(enough, MOST - size) or turn >= len(search.turns):
                     continue
                 general = search.turns[turn]
                 near.progress = search.progress(general, size)
@@ -160,16 +171,16 @@ def _found(near: Near, silent: Sequence[Candidate]) -> None:
     near.named = frozenset().union(*words)
 
 
-def _explain_noise(case: Case, players: Sequence[Callable[..., Any]]) -> bool:
+def _explain_noise(case: Case, players: Sequence[Player], whole: bool = True) -> bool:
     """Whether one of the players explains the function's noise. First rounds are compared first, since they are
-    quick."""
+    quick, or only these."""
     try:
         for spread in case.plan.first_spreads:
             seen = case.see(spread)
             players = [player for player in players if explains(player, [seen])]
             if not players:
                 return False
-        return any(explains(player, _all_spreads(case)) for player in players)
+        return not whole or any(explains(player, _all_spreads(case)) for player in players)
     except UserFunctionError:
         return False
 
@@ -178,7 +189,7 @@ def _all_spreads(case: Case) -> Iterator[ObservedDifference]:
     return (case.see(spread) for spread in case.plan.spreads)
 
 
-def _distance(seen: ObservedDifference, player: Callable[..., Any]) -> float:
+def _distance(seen: ObservedDifference, player: Player) -> float:
     """How far w is from a player's after the first round, relative to its move."""
     assert isinstance(seen.probe, Path)
     w = seen.probe.outcome(player, seen.choices)[0]
@@ -212,8 +223,8 @@ def _tried(
             players = [player for player in players if explains(player, one)]
             if not players:
                 return near
-        near.deviations = ()
-        near.noise = not noisy or _explain_noise(case, players)
+        near.deviations, near.players = (), players
+        near.noise = not noisy or _explain_noise(case, players, whole=False)
     except UserFunctionError:
         return None
     return near
