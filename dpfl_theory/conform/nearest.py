@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, Search, explains
+from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, Candidate, ObservedDifference, Search, explains
 from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, references
 from dpfl_theory.conform.settings import settings
@@ -22,9 +22,11 @@ __all__ = ["Near", "nearest"]
 
 PATHS = 3
 """How many paths are compared."""
-WIDTH = (0, 99, 4, 2)
+WIDTH = (0, 99, 4, 4, 4)
 """Of how many algorithms sets of 0, 1, 2, ... deviations are sought where smaller sets explain none: those first that
 explain most of the first rounds."""
+FIRST_ROUNDS = 3
+"""The progress of a set that explains first rounds; the largest sets are sought only from there."""
 UNEXPLAINED, ANOTHER = 99, "another noise"
 
 
@@ -83,9 +85,9 @@ class Near:
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The order: nearest first."""
+        """The order: nearest first. An assumed value counts as a deviation."""
         (level, size), distance = (self.progress, self.distance) if self.deviations is None else ((0, 0), 0.0)
-        return not self.same_noise, self.count, -level, -size, self.missing, not self.noise, distance
+        return not self.same_noise, self.count, -level, self.missing - size, self.missing, not self.noise, distance
 
     def __str__(self) -> str:
         """The algorithm, with its deviations."""
@@ -140,7 +142,12 @@ def _search(tried: Sequence[Near]) -> None:
             for near in left:
                 search = near.case.search
                 assert search is not None
-                if near.deviations is not None or near.missing > min(enough, MOST - size) or turn >= len(search.turns):
+                if (
+                    near.deviations is not None
+                    or near.missing > min(enough, MOST - size)
+                    or turn >= len(search.turns)
+                    or (size == MOST and near.progress[0] < FIRST_ROUNDS)
+                ):
                     continue
                 general = search.turns[turn]
                 near.progress = search.progress(general, size)
@@ -158,7 +165,7 @@ def _begins(near: Near) -> bool:
         seen = case.with_more_steps([case.see(path) for path in case.plan.first_paths(PATHS)])
     except UserFunctionError:
         return False
-    case.search = Search(case.reference, seen)
+    case.search = Search(case.reference, seen, FEWER_ROUNDS)
     return True
 
 
