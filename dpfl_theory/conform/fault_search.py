@@ -169,8 +169,8 @@ class Search:
         self._made: dict[bool, list[_Search]] = {}
 
     def go_on(self, paths: Sequence[ObservedDifference]) -> None:
-        """Play as many rounds as a search may, on these paths; from the beginning if it had ended for want of
-        rounds."""
+        """Play as many rounds as a search may, on these paths; from the beginning if it had ended since no
+        rounds were left."""
         self.paths = list(paths)
         if self._left.rounds <= 0:
             self._made.clear()
@@ -242,13 +242,13 @@ class Search:
             return False
 
 
-def find(reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None) -> SearchResult:
-    """The suspects with the fewest faults that agree with the function. begun: a search on some of these paths, which
+def find(reference: Reference, seen: Sequence[ObservedDifference], earlier: Search | None = None) -> SearchResult:
+    """The suspects with the fewest faults that agree with the function. earlier: a search on some of these paths, which
     goes on."""
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    if begun is not None and {id(one) for one in begun.paths} <= {id(one) for one in paths}:
-        search = begun
+    if earlier is not None and {id(one) for one in earlier.paths} <= {id(one) for one in paths}:
+        search = earlier
         search.go_on(paths)
     else:
         search = Search(reference, paths)

@@ -133,10 +133,10 @@ def _search(tried: Sequence[Near]) -> None:
     Nothing is sought that has more deviations than what is found. An assumed value counts as one of the most
     deviations that are sought."""
     fewest = min(one.count for one in tried)
-    left = [one for one in tried if one.deviations is None and _begins(one)]
+    left = [one for one in tried if one.deviations is None and _prepared(one)]
     for turn in (0, 1):
         for size in range(1, len(WIDTH)):
-            left.sort(key=lambda one: (*one.rank, one.name))
+            left.sort(key=lambda one: (one.missing, one.rank, one.name))  # assumed values come last
             left = left[: WIDTH[size]]
             enough = UNEXPLAINED
             for near in left:
@@ -158,8 +158,8 @@ def _search(tried: Sequence[Near]) -> None:
                 return
 
 
-def _begins(near: Near) -> bool:
-    """Whether the search for deviations from an algorithm can begin, which is kept for the diagnosis."""
+def _prepared(near: Near) -> bool:
+    """Prepare the search for deviations from an algorithm, which the diagnosis continues; whether that succeeds."""
     case = near.case
     try:
         seen = case.with_more_steps([case.see(path) for path in case.plan.first_paths(PATHS)])
