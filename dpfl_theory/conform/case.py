@@ -46,7 +46,7 @@ effect."""
 class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
     max_epsilon: the largest epsilon that a given noise multiplier may claim; given: the names of given
-    hyper-parameters; search: a search that was begun. The results are the matching reading,
+    hyper-parameters; search: an earlier search, which goes on. The results are the matching reading,
     whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
@@ -86,7 +86,7 @@ class Case:
     @property
     def assumed(self) -> dict[str, Any]:
         """The hyper-parameters that are neither arguments of the function nor given, with their assumed values. The
-        size of batches is none where the function draws none."""
+        size of batches is left out where the function draws no batches."""
         asked = {*self.subject.taken.values(), *self.given}
         noise = {"sigma", "noise_multiplier"}
         known = asked | noise if noise & asked else asked

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -33,9 +33,10 @@ _EXACT = 1e-11
 """The share of the largest difference at usual numbers below which a usual number is exact, up to rounding."""
 _NEAR = 1e-3
 """The share of the first difference that remains where numbers explain the result at all."""
-ROUNDS, SINGLE_ROUNDS = 7000, 3500
-"""How many rounds a search plays at most for several faults together, and then for single ones in addition to those
-that act earlier: counts, so that results are the same on all machines."""
+ROUNDS, FEWER_ROUNDS = 7000, 2500
+"""How many rounds a search plays at most for several faults together, and in each of several algorithms. Single faults,
+in addition to those that act earlier, get half of it more. These are counts, so that results are the same on all
+machines."""
 FIRST_PATHS = 3
 """The number of paths on which a search begins. Others are added where they refute what explains these."""
 FIRST_STEP, LOCAL_STEPS, ROUND, LATER = range(4)
@@ -70,7 +71,7 @@ class Candidate:
     player: Player
 
 
-def explains(player: Player, seen: Sequence[ObservedDifference]) -> bool:
+def explains(player: Player, seen: Iterable[ObservedDifference]) -> bool:
     """Whether a player agrees with the function on all of these."""
     for one in seen:
         try:
@@ -161,11 +162,21 @@ class Search:
     be extended between calls.
     """
 
-    def __init__(self, reference: Reference, paths: Sequence[ObservedDifference]) -> None:
-        self.reference, self.paths, self._left = reference, list(paths), _Left(ROUNDS)
+    def __init__(self, reference: Reference, paths: Sequence[ObservedDifference], rounds: int = ROUNDS) -> None:
+        self.reference, self.paths, self._left = reference, list(paths), _Left(rounds, -rounds // 2)
         step = max(1, (len(paths) - 1) // max(1, FIRST_PATHS - 1))
         self.few = self.paths[::step][:FIRST_PATHS]
         self._made: dict[bool, list[_Search]] = {}
+
+    def go_on(self, paths: Sequence[ObservedDifference]) -> None:
+        """Play as many rounds as a search may, on these paths; from the beginning if it had ended since no
+        rounds were left."""
+        self.paths = list(paths)
+        if self._left.rounds <= 0:
+            self._made.clear()
+        self._left = _Left(ROUNDS, -ROUNDS // 2)
+        for one in itertools.chain(*self._made.values()):
+            one.left = self._left
 
     @cached_property
     def turns(self) -> tuple[bool, ...]:
@@ -231,16 +242,14 @@ class Search:
             return False
 
 
-def find(
-    reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None
-) -> SearchResult:
-    """The suspects with the fewest faults that agree with the function. begun: a search on some of these paths, which
+def find(reference: Reference, seen: Sequence[ObservedDifference], earlier: Search | None = None) -> SearchResult:
+    """The suspects with the fewest faults that agree with the function. earlier: a search on some of these paths, which
     goes on."""
     paths = [one for one in seen if isinstance(one.probe, Path)]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
-    if begun is not None and {id(one) for one in begun.paths} <= {id(one) for one in paths}:
-        search = begun
-        search.paths = paths
+    if earlier is not None and {id(one) for one in earlier.paths} <= {id(one) for one in paths}:
+        search = earlier
+        search.go_on(paths)
     else:
         search = Search(reference, paths)
     for general, more in search.passes:
@@ -345,9 +354,10 @@ class _Level:
 
 @dataclass
 class _Left:
-    """How many rounds a search may still play."""
+    """How many rounds a search may still play; below 0, until ``end``, only for single faults."""
 
     rounds: int
+    end: int
 
 
 class _Search:
@@ -366,7 +376,7 @@ class _Search:
         paths: Sequence[ObservedDifference],
         left: _Left,
     ) -> None:
-        self.reference, self.reading, self.paths, self._left = reference, reading, paths, left
+        self.reference, self.reading, self.paths, self.left = reference, reading, paths, left
         self.firsts = [one.first for one in paths]
         self.seen = all(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
@@ -522,7 +532,7 @@ class _Search:
     def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
         """The sets of this size, as long as rounds are left; of single faults, some time longer."""
         for few in itertools.combinations(faults, size):
-            if self._left.rounds <= (0 if size > 1 else -SINGLE_ROUNDS):
+            if self.left.rounds <= (0 if size > 1 else self.left.end):
                 return
             yield few
 
@@ -530,7 +540,7 @@ class _Search:
         if not compatible(faults):
             return False
         player = self.player(faults)
-        self._left.rounds -= level.rounds
+        self.left.rounds -= level.rounds
         try:
             return all(level.agrees(player, k) for k in reversed(range(len(self.firsts))))
         except FAILURES:
@@ -545,7 +555,7 @@ class _Search:
 
         def off(numbers: Array) -> Array:
             player = self.player((*given, *of(numbers)))
-            self._left.rounds -= level.rounds
+            self.left.rounds -= level.rounds
             found = level.off(player, 0)
             if found is None:
                 raise ValueError("another number of local steps")

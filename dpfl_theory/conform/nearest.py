@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import MOST, Candidate, ObservedDifference, Search, explains
+from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, Candidate, ObservedDifference, Search, explains
 from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
-from dpfl_theory.conform.references import Reference, references
+from dpfl_theory.conform.references import Player, Reference, references
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
@@ -22,9 +22,11 @@ __all__ = ["Near", "nearest"]
 
 PATHS = 3
 """How many paths are compared."""
-WIDTH = (0, 99, 4, 2)
+WIDTH = (0, 99, 4, 4, 4)
 """Of how many algorithms sets of 0, 1, 2, ... deviations are sought where smaller sets explain none: those first that
 explain most of the first rounds."""
+FIRST_ROUNDS = 3
+"""The progress of a set that explains first rounds; the largest sets are sought only from there."""
 UNEXPLAINED, ANOTHER = 99, "another noise"
 
 
@@ -43,6 +45,10 @@ class Near:
     noise: bool = True
     progress: tuple[int, int] = (0, 0)
     distance: float = 0.0
+    players: Sequence[Player] = ()
+    """Its readings that explain the paths."""
+    compared: bool = False
+    """Whether all noise was compared, too."""
     named: frozenset[str] = field(default_factory=frozenset)
     """The algorithms that the text of a deviation names."""
 
@@ -62,6 +68,11 @@ class Near:
         return self.deviations == () and self.noise and self.same_noise
 
     @property
+    def known(self) -> bool:
+        """Whether it is known with which deviations it does what the function does."""
+        return self.deviations is not None and (self.compared or bool(self.deviations))
+
+    @property
     def count(self) -> int:
         """The number of deviations; one more where the noise is another one."""
         return UNEXPLAINED if self.deviations is None else len(self.deviations) + (not self.noise)
@@ -74,9 +85,9 @@ class Near:
 
     @property
     def rank(self) -> tuple[Any, ...]:
-        """The order: nearest first."""
+        """The order: nearest first. An assumed value counts as a deviation."""
         (level, size), distance = (self.progress, self.distance) if self.deviations is None else ((0, 0), 0.0)
-        return not self.same_noise, self.count, -level, -size, self.missing, not self.noise, distance
+        return not self.same_noise, self.count, -level, self.missing - size, self.missing, not self.noise, distance
 
     def __str__(self) -> str:
         """The algorithm, with its deviations."""
@@ -104,11 +115,17 @@ def nearest(
         for name, reference in references().items()
         if name != leave_out and (one := _tried(function, reference, parameters, declared, seed, keywords)) is not None
     ]
+    exact = sorted((one for one in tried if one.exact), key=lambda one: (one.rank, one.name))
+    for one in exact:
+        one.compared = True
+        one.noise = not one.case.reference.unit or _explain_noise(one.case, one.players)
+        if one.exact and search:  # whether others do the same is not asked
+            break
     if search and tried and not any(one.exact for one in tried) and not tried[0].case.unheard():
         same = any(one.same_noise for one in tried)
         _search([one for one in tried if one.same_noise == same])
     recommended = frozenset[str]().union(*(one.named for one in tried))
-    return sorted(tried, key=lambda one: (*one.rank, one.name not in recommended, one.free, one.name))
+    return sorted(tried, key=lambda one: (*one.rank, one.name not in recommended, one.free, not one.compared, one.name))
 
 
 def _search(tried: Sequence[Near]) -> None:
@@ -116,10 +133,10 @@ def _search(tried: Sequence[Near]) -> None:
     Nothing is sought that has more deviations than what is found. An assumed value counts as one of the most
     deviations that are sought."""
     fewest = min(one.count for one in tried)
-    left = [one for one in tried if one.deviations is None and _begins(one)]
+    left = [one for one in tried if one.deviations is None and _prepared(one)]
     for turn in (0, 1):
         for size in range(1, len(WIDTH)):
-            left.sort(key=lambda one: (*one.rank, one.name))
+            left.sort(key=lambda one: (one.missing, one.rank, one.name))  # assumed values come last
             left = left[: WIDTH[size]]
             enough = UNEXPLAINED
             for near in left:
@@ -129,6 +146,7 @@ def _search(tried: Sequence[Near]) -> None:
                     near.deviations is not None
                     or near.missing > min(enough, MOST - size)
                     or turn >= len(search.turns)
+                    or (size == MOST and near.progress[0] < FIRST_ROUNDS)
                 ):
                     continue
                 general = search.turns[turn]
@@ -140,14 +158,14 @@ def _search(tried: Sequence[Near]) -> None:
                 return
 
 
-def _begins(near: Near) -> bool:
-    """Whether the search for deviations from an algorithm can begin, which is kept for the diagnosis."""
+def _prepared(near: Near) -> bool:
+    """Prepare the search for deviations from an algorithm, which the diagnosis continues; whether that succeeds."""
     case = near.case
     try:
         seen = case.with_more_steps([case.see(path) for path in case.plan.first_paths(PATHS)])
     except UserFunctionError:
         return False
-    case.search = Search(case.reference, seen)
+    case.search = Search(case.reference, seen, FEWER_ROUNDS)
     return True
 
 
@@ -160,16 +178,16 @@ def _found(near: Near, silent: Sequence[Candidate]) -> None:
     near.named = frozenset().union(*words)
 
 
-def _explain_noise(case: Case, players: Sequence[Callable[..., Any]]) -> bool:
+def _explain_noise(case: Case, players: Sequence[Player], whole: bool = True) -> bool:
     """Whether one of the players explains the function's noise. First rounds are compared first, since they are
-    quick."""
+    quick, or only these."""
     try:
         for spread in case.plan.first_spreads:
             seen = case.see(spread)
             players = [player for player in players if explains(player, [seen])]
             if not players:
                 return False
-        return any(explains(player, _all_spreads(case)) for player in players)
+        return not whole or any(explains(player, _all_spreads(case)) for player in players)
     except UserFunctionError:
         return False
 
@@ -178,7 +196,7 @@ def _all_spreads(case: Case) -> Iterator[ObservedDifference]:
     return (case.see(spread) for spread in case.plan.spreads)
 
 
-def _distance(seen: ObservedDifference, player: Callable[..., Any]) -> float:
+def _distance(seen: ObservedDifference, player: Player) -> float:
     """How far w is from a player's after the first round, relative to its move."""
     assert isinstance(seen.probe, Path)
     w = seen.probe.outcome(player, seen.choices)[0]
@@ -212,8 +230,8 @@ def _tried(
             players = [player for player in players if explains(player, one)]
             if not players:
                 return near
-        near.deviations = ()
-        near.noise = not noisy or _explain_noise(case, players)
+        near.deviations, near.players = (), players
+        near.noise = not noisy or _explain_noise(case, players, whole=False)
     except UserFunctionError:
         return None
     return near

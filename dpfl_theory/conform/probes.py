@@ -85,7 +85,7 @@ def play(
         assert starts is not None
         w, state = starts[at].w, copy.deepcopy(starts[at].state)
         starts[at].resume(rng)
-    clients = on.clients()
+    clients = on.quick_clients if _is_reference(player) and on.log is None else on.clients()
     for k, cohort in enumerate(who[at:], at):
         if starts is not None and not at:
             starts.append(Start.of(w, state, rng))
@@ -416,6 +416,16 @@ class Plan:
             if k == 0 and self.step == STEP and (late := self._late(found[0].path)) is not None:
                 found.append(late)
         return found
+
+    @cached_property
+    def larger_cohort(self) -> list[Path | Spread]:
+        """A round with a cohort of r + 1 clients, without and with noise; nothing where there are no more clients."""
+        v, size = self.values[0], int(self.values[0]["r"]) + 1
+        if size > int(v["n"]):
+            return []
+        who = tuple(cohorts({**v, "scheme": "poisson"}, 1, 5, [size]))
+        path = Path(v, world(self.reference, v, next(iter(SHARES)), 100 * self.seed + 7), who)
+        return [path, self.spread(path)]
 
     @cached_property
     def first_spreads(self) -> list[Spread]:

@@ -191,7 +191,7 @@ def _chosen(
             "the function's hyper-parameters fit no algorithm: name the one that it should be, and its parameters as "
             "`dpfl-theory conform --algorithms` lists them"
         )
-    rest = " or ".join(str(one) for one in found[1:3] if one.deviations is not None)
+    rest = " or ".join(str(one) for one in found[1:3] if one.known)
     then = f"; next comes {rest}" if rest else ""
     return found[0].case, [f"compared with {found[0].name}, the nearest of {len(found)} algorithms{then}"]
 
@@ -251,7 +251,7 @@ def _findings(case: Case) -> list[Finding]:
             named = [fault for fault in named if fault.name not in {UNKNOWN, *(one.name for one in watched)}]
         found += _once(watched, _of_the_noise(case, named))
         found += common(case, seen, named)
-        case.notes += filter(None, [] if named else [exact(case, finite)])
+        case.notes += filter(None, [] if named else [exact(case, finite), _of_fixed_size(case)])
         if case.reference.unit:
             found += [*private(case, found), *claim(case)]
             mu, claimed = (case.privacy.get(key) or 0.0 for key in ("mu", "mu_claimed"))
@@ -260,6 +260,20 @@ def _findings(case: Case) -> list[Finding]:
     except UserFunctionError as error:
         case.failed = case.failed or failure(error)
     return ([] if case.failed is None else [case.failed]) + found
+
+
+def _of_fixed_size(case: Case) -> str:
+    """A note where cohorts of random size, which the algorithm may have, would show a difference."""
+    v = case.plan.values[0]
+    if case.reading is None or v["scheme"] != "fixed" or "poisson" not in case.reference.algorithm.samplings:
+        return ""
+    seen = [case.see(probe) for probe in case.plan.larger_cohort]
+    if explains(player_of(case.reference, case.reading), seen):
+        return ""
+    return (
+        f"cohorts had the fixed size r = {v['r']:g}. With cohorts of random size the round would differ from the "
+        "algorithm's, for example by a division by |S| in place of r: test it with sampling=poisson if you draw them so"
+    )
 
 
 def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:

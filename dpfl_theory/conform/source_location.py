@@ -1,7 +1,7 @@
 """Which lines of a function to look at: lines that ran and that concern a fault.
 
-How often a line ran tells where it stands: a line of a local step runs as often as gradients are taken, a line of the
-server at most once in a round.
+The number of times that a line ran shows its place: a line of a local step runs as often as gradients are taken, a line
+of the server at most once in a round.
 """
 
 from __future__ import annotations

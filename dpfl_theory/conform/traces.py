@@ -118,7 +118,7 @@ class FirstRound:
 
     @cached_property
     def _clients(self) -> list[Client]:
-        return replace(self.path.world, log=self._log).quick_clients()
+        return replace(self.path.world, log=self._log).quick_clients
 
     def play(self, player: Player, ends: list[Any] | None = None) -> Array:
         """w (d,) after the round. ends: those of the local steps, in their order, which are read instead of computed;

@@ -123,6 +123,7 @@ class World:
         """New clients with the records, which cannot be changed, and this log."""
         return [Client(i, own, self.log) for i, own in enumerate(self._frozen)]
 
+    @cached_property
     def quick_clients(self) -> list[Client]:
         """The same clients for rounds of algorithms, which do not change w in place."""
         return [QuickClient(i, own, self.log, self.start) for i, own in enumerate(self._frozen)]
