@@ -8,8 +8,6 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["ESCAPED", "as_utf8", "escaped", "tolerant", "tolerate"]
-
 ESCAPED = "dpfl_theory.escaped"
 """The error handler for encoders. Its escapes are valid inside the strings of JSON, while those of Python's own
 ``backslashreplace`` are not."""

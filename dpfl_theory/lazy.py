@@ -10,8 +10,6 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["PEPit", "interpolate", "mpmath", "numpy", "optimize", "special", "stats", "sympy"]
-
 
 class _Lazy:
     """The names of a package; access to the first one imports it."""

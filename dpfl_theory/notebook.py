@@ -18,8 +18,6 @@ from dpfl_theory.errors import EnvironmentFault
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Tabular", "figure", "intervals", "table"]
-
 DPI = 150
 """Of a figure that a notebook shows."""
 MOST_ROWS = 60

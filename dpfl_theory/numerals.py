@@ -8,8 +8,6 @@ from typing import Any
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["finite", "number_of", "vanishes"]
-
 
 def number_of(label: str, text: str) -> float:
     """Parse a number; NaN where the text is not one. Raises InputError where a float would round it to 0 or infinity.

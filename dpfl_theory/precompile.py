@@ -11,8 +11,6 @@ from typing import Any
 from dpfl_theory.kernels import select
 from dpfl_theory.runtime.executor import one_thread
 
-__all__ = ["compile_kernels"]
-
 
 def compile_kernels(device: str) -> None:
     """Run, on problems of two clients, the algorithms whose kernels take long to compile; do nothing where runs are on

@@ -6,8 +6,6 @@ import difflib
 import re
 from collections.abc import Collection, Iterable, Mapping
 
-__all__ = ["RELATED", "instead"]
-
 _FEDAVG, _SCAFFOLD, _SCAFFNEW = ((name, f"dp-{name}") for name in ("fedavg", "scaffold", "scaffnew"))
 _SERVER = "with plain gradient descent on the server {} is FedAvg"
 RELATED: Mapping[str, tuple[Collection[str], str]] = {

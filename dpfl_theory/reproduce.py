@@ -31,8 +31,6 @@ from dpfl_theory.validation.run import RunOptions, ScriptResult, attempt, subfol
 from dpfl_theory.validation.run import exit_code as code_of
 from dpfl_theory.validation.tasks import Pieces, PointResult, Waiting, together
 
-__all__ = ["reproduce"]
-
 FIRST_PAGE_SECONDS = 40.0
 RENEWAL_SECONDS = 120.0
 """The pages are rebuilt no more often, because that takes several seconds of a core."""

@@ -20,8 +20,6 @@ from dpfl_theory.core.algorithm import Fault, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["ALGORITHMS", "AdaptiveClipping"]
-
 SAFE = 5.0
 """sigma_b over z by default: then z_delta is 1.005 z. The paper has sigma_b = m/20, which is more for large cohorts."""
 

@@ -13,8 +13,6 @@ from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import NOISE_MULTIPLIER, Reading, Setting
 from dpfl_theory.errors import InputError
 
-__all__ = ["AS_PRINTED", "MULTIPLIER", "Central", "third_party"]
-
 MULTIPLIER = replace(
     NOISE_MULTIPLIER, symbol="z", meaning="noise multiplier", aliases=("noise_multiplier",), default=None
 )

@@ -19,8 +19,6 @@ from dpfl_theory.algorithms.faults import noise_fault
 from dpfl_theory.core.algorithm import Extends, Fault, Setting
 from dpfl_theory.core.parameter import Parameter
 
-__all__ = ["ALGORITHMS", "DPFTRL"]
-
 ONE_TREE = 2**16
 """The most rounds of a tree, and the default."""
 

@@ -19,8 +19,6 @@ from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Parameter
 
-__all__ = ["ALGORITHMS", "DPMcMahanFedAvg"]
-
 
 def by_layers(share: Any) -> Any:
     """The bound of each layer, of m, to this part of S."""

@@ -19,8 +19,6 @@ from dpfl_theory.algorithms.record_level import RecordLevel
 from dpfl_theory.core.algorithm import Fault, Setting
 from dpfl_theory.core.parameter import Range
 
-__all__ = ["ALGORITHMS", "DPSGD"]
-
 
 class DPSGD(Averaging):
     """DP-SGD over Poisson lots of all clients' records; a round is a step."""

@@ -17,8 +17,6 @@ from dpfl_theory.algorithms.central import AS_PRINTED, Central
 from dpfl_theory.algorithms.faults import noise_fault
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
 
-__all__ = ["ALGORITHMS", "LocalDP"]
-
 
 def message_noise(deviation: Any) -> Any:
     """Noise on each message, of this standard deviation."""

@@ -17,8 +17,6 @@ from dpfl_theory.algorithms.faults.carried import MOMENTUM
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
-__all__ = ["VARIATIONS", "Variation", "declared", "deviations"]
-
 
 @dataclass(frozen=True)
 class Variation:

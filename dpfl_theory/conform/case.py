@@ -30,9 +30,6 @@ from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Case", "failure", "player_of"]
-
-
 MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40

@@ -12,8 +12,6 @@ from pydantic import ConfigDict, Field
 from dpfl_theory.conform.result import SCHEMA
 from dpfl_theory.schemas import GivenWarning, Table, described_field, published, unstable_field
 
-__all__ = ["ConformDocument", "schema"]
-
 
 class CodeLine(Table):
     """A line of the user's code."""

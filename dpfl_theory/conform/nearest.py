@@ -18,8 +18,6 @@ from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError
 
-__all__ = ["Near", "nearest"]
-
 PATHS = 3
 """How many paths are compared."""
 WIDTH = (0, 99, 4, 4, 4)

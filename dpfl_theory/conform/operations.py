@@ -10,8 +10,6 @@ import numpy as np
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Operations"]
-
 
 class Operations:
     """What a round may ask for. n: clients, d: parameters, expected: of a cohort, cohort: the members' numbers, number:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["binomial", "chi_square_over_degrees", "normal"]
-
 
 def normal(tail: float) -> float:
     """The number that a normal one exceeds with this probability.

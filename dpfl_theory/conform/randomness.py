@@ -18,8 +18,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Draw", "RecordingGenerator"]
-
 _OTHERS = (str(Path(__file__).parent), *(sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")))
 
 

@@ -15,8 +15,6 @@ from dpfl_theory.runtime.recorded_warnings import Warned, in_words, total
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CONFORMS", "DIFFERS", "SCHEMA", "UNDECIDED", "Conformance", "Finding"]
-
 SCHEMA = "dpfl-theory/conform/1"
 CONFORMS, DIFFERS, UNDECIDED = "conforms", "differs", "undecided"
 WIDTH = 110

@@ -20,8 +20,6 @@ import numpy as np
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.runtime.time_limits import TimeoutExceeded
 
-__all__ = ["STREAM_REUSED", "NoiseWatcher"]
-
 SEEDS = (73_939_133, 433_494_437)
 """Seeds of the generators of the two additional rounds."""
 Play = Callable[[int, Any], Any]

@@ -33,8 +33,6 @@ from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
-__all__ = ["conform", "described"]
-
 SHARED_NOISE = "the same noise for all clients"
 INNER = ("local_step", "local_steps", "relation_factor", "d", "layers")
 """Values that are not shown, since they follow from others."""

@@ -13,8 +13,6 @@ from dpfl_theory.conform.world import Records, World
 from dpfl_theory.core.parameter import KINDS, Parameter
 from dpfl_theory.errors import InputError, unknown_name
 
-__all__ = ["REST", "SHARES", "cohorts", "settings", "world"]
-
 SIGMA = Parameter("sigma", "standard deviation of the noise")
 LAYERS = (slice(0, 2), slice(2, 6))
 """The model's layers. Their number, those of parameters (6), clients (7) and members of a cohort (3), and their roots

@@ -16,8 +16,6 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-__all__ = ["ROLES", "Line", "executed_lines", "short_name", "suspicious"]
-
 Line = tuple[str, int]
 """A file and a line number in it."""
 

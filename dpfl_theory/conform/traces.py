@@ -19,8 +19,6 @@ from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.world import Call, Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["FirstRound", "Points", "begun", "observed_choices", "same_points"]
-
 Points = Mapping[int, Array]
 """The points (m, d) at which each client takes gradients, in order; a point that follows itself counts once."""
 

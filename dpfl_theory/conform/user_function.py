@@ -23,8 +23,6 @@ from dpfl_theory.errors import InputError, format_error
 from dpfl_theory.problems.base import Array
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
-__all__ = ["POSITIONS", "Subject", "UserFunctionError", "function_named", "generators_kept", "seeded"]
-
 IMPORT_SECONDS = 60.0
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Call", "Client", "QuickClient", "Records", "World", "constant"]
-
 
 class Records(NamedTuple):
     """A client's records: x (m, d), y (m,)."""

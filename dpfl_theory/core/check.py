@@ -11,8 +11,6 @@ from dpfl_theory.core.check_inputs import restated
 if TYPE_CHECKING:
     from dpfl_theory.core.statement import Statement
 
-__all__ = ["Battery", "Check", "battery", "checks"]
-
 
 @dataclass(frozen=True, eq=False)
 class Check:

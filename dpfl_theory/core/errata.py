@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-__all__ = ["GRADES", "Cause", "Effect", "Erratum", "Remark", "Typo"]
-
 GRADES: Mapping[str, str] = {
     "false": "what is claimed is not true, and no other constant makes it so",
     "constant": "true in form, with a constant, factor or logarithm that is too small",

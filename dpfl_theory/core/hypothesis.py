@@ -19,8 +19,6 @@ from dpfl_theory.lazy import sympy as sp
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["Hypothesis", "by_construction", "whole"]
-
 Test = Callable[["Problem | None", Mapping[str, Any]], "str | None"]
 
 VERBS = {"<=": "exceeds", ">=": "is below", "<": "is not below", ">": "does not exceed", "==": "is not"}

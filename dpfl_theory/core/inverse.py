@@ -17,8 +17,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["completed", "prescribed", "solved", "upper_limit", "value"]
-
 DIGITS = 60
 
 

@@ -17,8 +17,6 @@ from dpfl_theory.lazy import sympy as sp
 if TYPE_CHECKING:
     from dpfl_theory.core.statement import Statement
 
-__all__ = ["Expected", "Notation", "Symbol"]
-
 TIMES = ("mean", "end", "least")
 _FLAGS: dict[str, dict[str, bool]] = {
     "positive": {"positive": True},

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-__all__ = ["FORMULA", "MARKUP", "inline_text", "parser", "plain", "plain_data", "replace_formulas"]
-
 FORMULA = re.compile(r"(?<!\\)\$(?=\S)((?:[^$\\]|\\.)+?)(?<=\S)\$(?!\d)")
 """A formula within Markdown. A dollar next to a space, or before a digit, opens or closes none, nor does ``\\$``."""
 MARKUP = re.compile(

@@ -12,8 +12,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import linear_array
 from dpfl_theory.kernels.engine import ONLY_DENSE, RECORDS, Engine, Replicates
 
-__all__ = ["ArrayEngine"]
-
 
 def _philox(xp: Any, counter: list[Any], key: list[Any]) -> list[Any]:
     """Philox4x32-10 on broadcastable uint64 arrays that hold 32-bit words (see `dpfl_theory.kernels.philox`)."""

@@ -32,8 +32,6 @@ from numba.core.caching import CompileResultCacheImpl, FunctionCache, UserWideCa
 
 from dpfl_theory.runtime.console import claim_announcement, print_message
 
-__all__ = ["LONG_SECONDS", "SENTENCE", "Hint", "kernel", "listen", "mutable", "place"]
-
 KEPT = 8
 """The number of folders that are kept, one for each version of the kernels; the oldest ones are removed."""
 PATIENCE_SECONDS = 300.0

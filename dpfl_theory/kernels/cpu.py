@@ -16,8 +16,6 @@ from dpfl_theory.kernels.compiled import mutable
 from dpfl_theory.kernels.engine import RECORDS, Engine, Replicates
 from dpfl_theory.runtime import threads
 
-__all__ = ["CpuEngine"]
-
 compiled.listen()
 
 _EVERY_CLIENT, _EVERYWHERE = np.empty((0, 0), dtype=np.int64), np.empty(0)

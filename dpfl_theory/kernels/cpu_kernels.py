@@ -7,8 +7,6 @@ from typing import Any
 
 from dpfl_theory.kernels.compiled import kernel
 
-__all__ = ["bounded_combine", "combine", "segment_energy", "segment_scale", "segment_update"]
-
 
 @kernel()
 def segment_update(y: Any, factors: Any, rows: Any, offsets: Any, z: Any, norms: Any) -> None:

@@ -10,8 +10,6 @@ from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.kernels.array import ArrayEngine
 from dpfl_theory.kernels.engine import Replicates
 
-__all__ = ["SOURCE", "CudaEngine", "unavailable_reason"]
-
 SOURCE = Path(__file__).with_name("cuda_kernels.cu")
 _THREADS = 256
 

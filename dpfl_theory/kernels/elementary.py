@@ -13,8 +13,6 @@ import numpy as np
 
 from dpfl_theory.kernels.compiled import kernel
 
-__all__ = ["cosine_sine", "exp", "exp_all", "kth_smallest", "log", "log1p", "median"]
-
 _ROUND = 6755399441055744.0
 """1.5 * 2^52: adding it rounds to a whole number, and leaves that number in the low bits."""
 _LOG2_HIGH, _LOG2_LOW = 6.93147180369123816490e-01, 1.90821492927058770002e-10

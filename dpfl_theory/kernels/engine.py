@@ -12,18 +12,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = [
-    "COHORT",
-    "COIN",
-    "GRADIENT",
-    "NOISE",
-    "ONLY_DENSE",
-    "RECORDS",
-    "SERVER_NOISE",
-    "Engine",
-    "Replicates",
-]
-
 # Streams of the counter-based noise: one number for each purpose, so that no two draws of a round share an address.
 NOISE = 0
 """Noise that a client adds to its message."""

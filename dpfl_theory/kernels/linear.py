@@ -25,8 +25,6 @@ from dpfl_theory.kernels import linear_sparse
 from dpfl_theory.kernels.compiled import kernel, mutable
 from dpfl_theory.kernels.linear_losses import HUBER, losses, slopes
 
-__all__ = ["LOSSES", "LinearData", "linear_block", "linear_gradients", "linear_local_phase", "linear_values"]
-
 Array = NDArray[np.float64]
 
 LOSSES = {"squared": 0, "huber": 1, "logistic": 2, "softmax": 3}

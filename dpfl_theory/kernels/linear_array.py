@@ -18,8 +18,6 @@ import numpy as np
 
 from dpfl_theory.kernels.linear import LinearData
 
-__all__ = ["linear_gradients", "linear_local_phase", "linear_record_sums", "linear_values"]
-
 # Logits held at once, in numbers; larger batches of clients are processed in turn.
 _LIMIT = 1 << 26
 

@@ -10,8 +10,6 @@ import numpy as np
 from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.elementary import exp_all, log, log1p
 
-__all__ = ["HUBER", "LOGISTIC", "SOFTMAX", "losses", "slopes"]
-
 HUBER, LOGISTIC, SOFTMAX = 1, 2, 3
 """Codes of losses, `dpfl_theory.kernels.linear.LOSSES`."""
 

@@ -20,8 +20,6 @@ from dpfl_theory.kernels.elementary import median as middle
 from dpfl_theory.kernels.linear import LOSSES, LinearData
 from dpfl_theory.kernels.linear_losses import slopes
 
-__all__ = ["clipped", "linear_record_sums"]
-
 # Squared lengths of the records' features (N,); they live exactly as long as the data they were made from.
 _SQUARES: WeakKeyDictionary[LinearData, Any] = WeakKeyDictionary()
 

@@ -17,8 +17,6 @@ import numpy as np
 from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.linear_losses import losses, slopes
 
-__all__ = ["Layout", "gradients_into", "layout", "local_phase_into", "values_into"]
-
 
 class Layout(NamedTuple):
     """CSR records in their clients' own columns.

@@ -24,16 +24,6 @@ import numpy as np
 from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.elementary import cosine_sine, kth_smallest, log
 
-__all__ = [
-    "fill_names",
-    "fill_normal",
-    "fill_subsets",
-    "fill_uniform",
-    "normals",
-    "normals_where",
-    "uniforms",
-]
-
 _M0 = np.uint64(0xD2511F53)
 _M1 = np.uint64(0xCD9E8D57)
 _W0 = np.uint64(0x9E3779B9)

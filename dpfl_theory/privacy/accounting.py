@@ -23,8 +23,6 @@ from dpfl_theory.privacy.pld import (
 )
 from dpfl_theory.privacy.rdp import Moments, moments_bound
 
-__all__ = ["Account", "account", "calibrate", "epsilon_spent", "largest_rounds", "lowest_delta", "lowest_epsilon"]
-
 PRECISION = 1e-5
 """Relative precision of a calibrated noise multiplier with sampling; the value returned is always certified."""
 

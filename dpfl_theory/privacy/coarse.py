@@ -34,8 +34,6 @@ from dpfl_theory.privacy.tails import (
     Tails,
 )
 
-__all__ = ["coarse_delta", "coarse_high", "coarse_low"]
-
 MARGINS = (1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0)
 """The values of eta that are tried: the threshold's distance before the message, in standard deviations."""
 

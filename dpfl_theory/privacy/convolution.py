@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["retained_range", "self_convolved"]
-
 Array = NDArray[np.float64]
 
 ORDERS = 20

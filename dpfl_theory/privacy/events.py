@@ -8,18 +8,6 @@ from dataclasses import dataclass, field
 
 from dpfl_theory.privacy.tails import FullParticipation, Tails
 
-__all__ = [
-    "Event",
-    "Release",
-    "Repeated",
-    "WithProbability",
-    "gaussian",
-    "gaussian_multiplier",
-    "leaf",
-    "release_count",
-    "simplified",
-]
-
 
 @dataclass(frozen=True)
 class Release:

@@ -8,8 +8,6 @@ from typing import Any
 from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 
-__all__ = ["gaussian_delta", "smallest_failing_epsilon"]
-
 Number = float | int | str | Fraction | Any
 """Anything that mpmath reads exactly: a decimal text such as "1e-5" is that number, a float its binary value."""
 

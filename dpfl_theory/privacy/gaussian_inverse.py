@@ -11,8 +11,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath, optimize
 from dpfl_theory.privacy.gaussian import gaussian_delta
 
-__all__ = ["gaussian_delta_limits", "gaussian_epsilon", "gaussian_multiplier"]
-
 WIDENED = 1e-15
 """Relative error that a noise multiplier in double precision may have; limits allow for it."""
 

@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.privacy.tails import Tails
 
-__all__ = ["LARGEST", "Grid", "cells", "end", "mass"]
-
 Array = NDArray[np.float64]
 
 LARGEST = 600.0

@@ -35,8 +35,6 @@ from dpfl_theory.privacy.gaussian_inverse import gaussian_delta_limits, gaussian
 from dpfl_theory.privacy.grid import LARGEST, Array, Grid, cells, end, mass
 from dpfl_theory.privacy.tails import Tails
 
-__all__ = ["CertifiedInterval", "delta_limits", "epsilon_high", "epsilon_limits", "epsilon_low", "one_gaussian"]
-
 CELLS = {"above": 300, "below": 500}
 """Cells within one standard deviation of the losses that count; the error from above is of second order in their
 width.

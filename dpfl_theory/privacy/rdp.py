@@ -11,8 +11,6 @@ import numpy as np
 
 from dpfl_theory.privacy.mechanisms.base import Mechanism
 
-__all__ = ["ORDERS", "Moments", "moments_bound"]
-
 ORDERS = tuple(
     sorted(
         {

@@ -31,8 +31,6 @@ from dpfl_theory.privacy.tails import (
     Tails,
 )
 
-__all__ = ["GROUPS", "fixed_size", "full", "poisson", "poisson_own_noise", "with_replacement"]
-
 GROUPS = 64
 """Number of groups of cohort sizes. Each counts as its most revealing member in upper limits, and as its least
 revealing one in lower limits."""

@@ -30,18 +30,6 @@ from scipy.special import ndtr
 
 from dpfl_theory.lazy import interpolate
 
-__all__ = [
-    "FullParticipation",
-    "GaussianMixturePair",
-    "Mixture",
-    "Replaced",
-    "SampledUnit",
-    "SampledUnitReversed",
-    "SubstitutedUnit",
-    "SubstitutedUnitReversed",
-    "Tails",
-]
-
 Array = NDArray[np.float64]
 
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-__all__ = ["Array", "Certificate", "Constants", "Kernels", "LocalPhase", "Problem", "no_records"]
-
 
 @dataclass(frozen=True)
 class Certificate:

@@ -27,8 +27,6 @@ from dpfl_theory.problems.risk import Risk, client_risk, global_risk
 from dpfl_theory.problems.smoothness import lipschitz, spectral
 from dpfl_theory.problems.sparse import gram, lengths
 
-__all__ = ["linear_constants", "near_minimiser"]
-
 _MOST = 2000
 """Parameters beyond which the eigenvalues would take too long."""
 _LONGEST = 1.2

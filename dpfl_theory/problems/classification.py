@@ -12,8 +12,6 @@ from dpfl_theory.problems.linear_model import LinearModel, from_dataset, linear_
 from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.problems.synthetic import synthetic_classes
 
-__all__ = ["EXAMPLES", "FAMILIES", "logistic_data", "logistic_synthetic", "softmax_data", "softmax_synthetic"]
-
 
 def logistic_synthetic(
     clients: p.Clients = 10,

@@ -18,8 +18,6 @@ from dpfl_theory.problems.preparation import prepared
 from dpfl_theory.problems.synthetic import noisy_labels
 from dpfl_theory.problems.validation import count, vector
 
-__all__ = ["BUNDLED", "Dataset", "from_records", "load"]
-
 BUNDLED = {"breast-cancer": "load_breast_cancer", "diabetes": "load_diabetes", "digits": "load_digits"}
 """The data sets that are part of scikit-learn and need no network."""
 

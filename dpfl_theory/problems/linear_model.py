@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
     from dpfl_theory.problems.data import Dataset
 
-__all__ = ["LinearKernels", "LinearModel", "LinearPhase", "from_dataset", "linear_data"]
-
 _SMALL_COHORT = 0.5
 """The share of clients in a round below which only those are run (the saving is measured in `benchmarks/cohort.py`)."""
 

@@ -15,8 +15,6 @@ from scipy.special import entr, expit, log_expit, softmax, xlog1py
 
 from dpfl_theory.problems.base import Array
 
-__all__ = ["LOSS", "Loss"]
-
 
 class Loss(ABC):
     """A convex loss of a linear model's logits.

@@ -25,8 +25,6 @@ from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_
 from dpfl_theory.problems.sparse import is_sparse, nonzero_columns
 from dpfl_theory.problems.whitened import Spanned, Whitened, spannable
 
-__all__ = ["Minimum", "minimise", "newton"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _DENSE = 1 << 22
 """Up to this many numbers, CSR records are processed as an array of the columns that they use."""

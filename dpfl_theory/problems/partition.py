@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.validation import choice, count, fraction
 
-__all__ = ["PARTITIONS", "iid", "label_shards", "natural_groups", "partition", "similarity"]
-
 Indices = NDArray[np.int64]
 
 PARTITIONS = ("iid", "shards", "similarity")

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
 
-__all__ = ["FixedPoint", "PiecewiseLinear", "clip_map", "line", "mean_of"]
-
 Line = tuple[Fraction, Fraction]  # slope and intercept
 
 

@@ -15,8 +15,6 @@ from dpfl_theory.problems.files._records import NEARLY
 from dpfl_theory.problems.sparse import lengths
 from dpfl_theory.problems.validation import count, positive
 
-__all__ = ["prepared", "standardised"]
-
 
 def prepared(
     x: Any, standardise: bool, features: int | Sequence[int] | None, bias: bool, row_norm: float | None

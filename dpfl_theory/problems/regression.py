@@ -16,17 +16,6 @@ from dpfl_theory.problems.partition import partition as split
 from dpfl_theory.problems.synthetic import synthetic_regression
 from dpfl_theory.problems.validation import vector
 
-__all__ = [
-    "EXAMPLES",
-    "FAMILIES",
-    "huber_data",
-    "huber_planes",
-    "huber_regression",
-    "huber_scalar",
-    "least_squares",
-    "least_squares_data",
-]
-
 
 def least_squares(
     clients: p.Clients = 10,

@@ -16,8 +16,6 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.losses import LOSS, Loss
 from dpfl_theory.problems.sparse import gathered, lengths, terms
 
-__all__ = ["Risk", "Rounding", "client_risk", "global_risk"]
-
 _EPS = float(np.finfo(np.float64).eps)
 
 

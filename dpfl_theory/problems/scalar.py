@@ -22,18 +22,6 @@ from dpfl_theory.problems.piecewise import FixedPoint, PiecewiseLinear, clip_map
 from dpfl_theory.problems.quadratic import Quadratic, from_matrices
 from dpfl_theory.problems.validation import choice
 
-__all__ = [
-    "CLIPPING",
-    "EXAMPLES",
-    "FAMILIES",
-    "ScalarQuadratics",
-    "claim_2_1",
-    "claim_2_1_problem",
-    "equation_8",
-    "equation_8_problem",
-    "rational",
-]
-
 CLIPPING = ("none", "model", "difference", "gradient")
 """The vector of a client that is clipped: none, the model it sends, its update, or each of its local gradients."""
 

@@ -9,8 +9,6 @@ import numpy as np
 
 from dpfl_theory.problems.base import Problem, no_records
 
-__all__ = ["Scales", "slope_at_start"]
-
 
 def slope_at_start(problem: Problem) -> float:
     """The mean of the clients' ||grad f_i(0)|| [F/X]."""

@@ -18,8 +18,6 @@ from dpfl_theory.errors import DpflError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.sparse import terms
 
-__all__ = ["Mask", "margins", "pairs", "separates", "vanishing_pairs"]
-
 Mask = NDArray[np.bool_]
 
 _EPS = float(np.finfo(np.float64).eps)

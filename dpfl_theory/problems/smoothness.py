@@ -26,8 +26,6 @@ from dpfl_theory.problems.base import Array, Certificate
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.sparse import is_sparse, lengths, nonzero_columns, scaled
 
-__all__ = ["Extremes", "SpectralConstants", "extremes", "lipschitz", "spectral"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _ORDER = 4096
 """The largest Gram matrix whose eigenvalues are computed."""

@@ -12,18 +12,6 @@ from dpfl_theory.problems.base import Array
 _DENSE = 1 << 24
 _SHARE = 4
 
-__all__ = [
-    "dense_if_small",
-    "gathered",
-    "gram",
-    "is_sparse",
-    "lengths",
-    "nonzero_columns",
-    "scaled",
-    "squares",
-    "terms",
-]
-
 
 def is_sparse(x: Any) -> bool:
     """Whether features are a sparse matrix."""

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.validation import count, fraction, nonnegative
 
-__all__ = ["synthetic_classes", "synthetic_regression"]
-
 Parts = list[NDArray[np.int64]]
 
 

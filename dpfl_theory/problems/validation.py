@@ -12,18 +12,6 @@ from scipy import sparse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = [
-    "choice",
-    "count",
-    "finite_array",
-    "fraction",
-    "matrix",
-    "nonnegative",
-    "positive",
-    "sparse_matrix",
-    "vector",
-]
-
 
 def count(name: str, value: Any, minimum: int = 1) -> int:
     """A whole number of at least ``minimum``.

@@ -12,8 +12,6 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.risk import Risk
 from dpfl_theory.problems.sparse import scaled
 
-__all__ = ["Spanned", "Whitened", "spannable"]
-
 _EPS = float(np.finfo(np.float64).eps)
 _RECORDS = 4096
 """Records whose share of a softmax Hessian is formed at once: it stays in the cache, twice as fast as all."""

@@ -26,8 +26,6 @@ from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 from dpfl_theory.runtime.executor import run_pieces
 
-__all__ = ["SURE", "UNITS", "compare"]
-
 UNITS = tuple(PROTECTED)
 
 SURE = 3.0

@@ -23,8 +23,6 @@ from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, Tuned, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["confirm", "of_comparison", "of_rule", "stands_for"]
-
 
 def confirm(
     one: Tuned,

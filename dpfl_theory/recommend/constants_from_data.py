@@ -18,15 +18,6 @@ from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.recommend.inputs import CONSTANTS, Document, inputs_of
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = [
-    "MEASURES",
-    "Measured",
-    "MissingConstantError",
-    "constants_of",
-    "gap_at_start",
-    "measures_of",
-]
-
 
 class MissingConstantError(Exception):
     """A constant that the problem does not have: the reason, and a change of the problem that helps.

@@ -24,8 +24,6 @@ from dpfl_theory.recommend.constants_from_data import (
 from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["DataSource", "against_start", "measure"]
-
 
 class DataSource(DataOptions):
     """Data, and the problem that is made from them. The clients are by default a file's own; other records are split

@@ -13,8 +13,6 @@ from dpfl_theory.recommend.search import Plan, usual
 from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.simulation import simulate
 
-__all__ = ["Cause", "causes", "describe_causes"]
-
 _REPLICATES = 8
 _LONGER = 16
 """The factor by which the rounds are increased: the suboptimality that remains is not from too few rounds."""

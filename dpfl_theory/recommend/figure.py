@@ -13,8 +13,6 @@ from dpfl_theory.validation import style
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["draw", "neighbourhoods"]
-
 
 def draw(document: Mapping[str, Any]) -> Figure:
     """The figure of a comparison (`dpfl_theory.recommend.compare`): it shows the suboptimality at the end with two

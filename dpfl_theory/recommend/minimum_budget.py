@@ -21,8 +21,6 @@ from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import Budget, tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["beats_start", "changes", "describe_changes"]
-
 _PLAN = Plan(points=64, generations=5, finalists=12, second=16, best=4, third=64, last=256)
 _MOST = 64
 """The largest factor that is tried."""

@@ -29,8 +29,6 @@ from dpfl_theory.recommend.rule_runs import asks, choice, differing, hyperparame
 from dpfl_theory.recommend.search import measure
 from dpfl_theory.recommend.tuned import Tuned
 
-__all__ = ["FACTORS", "RATE", "REPLICATES", "ParameterScan", "StatementAt", "scanned", "statement_at"]
-
 FACTORS = tuple(2.0 ** (k / 2) for k in range(-6, 7))
 """The factors for a recommended value."""
 REPLICATES = 64

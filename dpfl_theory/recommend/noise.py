@@ -17,8 +17,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.recommend.inputs import Document
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["recommended"]
-
 T = TypeVar("T")
 
 NEAR = 2e-5

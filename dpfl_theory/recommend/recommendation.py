@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dpfl_theory.recommend.search import Plan
     from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["BEST", "Recommendation", "recommend"]
-
 BEST = "best"
 """The rule without a formula: the best result of runs."""
 

@@ -20,8 +20,6 @@ from dpfl_theory.recommend.inputs import Document, quote_option
 from dpfl_theory.recommend.noise import recommended
 from dpfl_theory.recommend.setting import Setting
 
-__all__ = ["Rule", "applied", "rules"]
-
 TIGHT = 1e-7
 """A relative gap up to which a choice is called optimal: the solver's accuracy."""
 FAR = 1e12

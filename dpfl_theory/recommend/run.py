@@ -28,8 +28,6 @@ from dpfl_theory.recommend.synthetic_problem import Constants
 from dpfl_theory.recommend.tuned import tuned
 from dpfl_theory.runtime.cached_calls import Reuse
 
-__all__ = ["best"]
-
 BUDGET, CONSTANTS = inputs_of(Budget), inputs_of(ConstantOptions)
 """The inputs, those of the constants in place of data."""
 

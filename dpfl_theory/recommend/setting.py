@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from dpfl_theory.privacy import Mechanism
     from dpfl_theory.recommend.bound_minimizers import Optimum
 
-__all__ = ["Setting", "bounded", "cite", "rounded_up", "terms"]
-
 NEARLY = 1e-12
 """A count within this relative distance of a whole number is that number: inputs such as 0.1 are not exact."""
 

@@ -19,8 +19,6 @@ from dpfl_theory.problems.quadratic import Quadratic, from_matrices
 from dpfl_theory.recommend.constants_from_data import constants_of
 from dpfl_theory.recommend.inputs import ConstantOptions, Document
 
-__all__ = ["Constants"]
-
 _FLATTEST = 1e-3
 """mu/L of the quadratics if no strong convexity is given."""
 

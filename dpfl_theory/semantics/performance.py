@@ -13,8 +13,6 @@ from typing import Any
 
 from dpfl_theory.semantics.base import Vector, World, average
 
-__all__ = ["FunctionClass", "declared"]
-
 
 class FunctionClass(World):
     """Clients whose functions were declared in a PEPit problem.

@@ -9,8 +9,6 @@ from typing import Any
 
 from dpfl_theory.semantics.base import EVEN, Vector, World
 
-__all__ = ["Quadratics", "RationalWorld", "Vectors", "root", "vector"]
-
 
 def root(number: Fraction) -> Fraction:
     """The root of the square of a fraction; ValueError for another number.

@@ -19,8 +19,6 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.simulation.base import Algorithm, Context, Round
 from dpfl_theory.simulation.hyperparameters import PerReplicate, positive, to_json
 
-__all__ = ["AverageState", "WeightedAverage"]
-
 
 @dataclass
 class AverageState:

@@ -14,8 +14,6 @@ from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Kernels, Problem
 from dpfl_theory.simulation.hyperparameters import fits_replicates
 
-__all__ = ["Algorithm", "Context", "Round"]
-
 
 @dataclass(frozen=True)
 class Context:

@@ -28,8 +28,6 @@ from dpfl_theory.simulation.hyperparameters import (
 )
 from dpfl_theory.simulation.operations import BatchOperations, many
 
-__all__ = ["BatchState", "Simulation"]
-
 
 @dataclass
 class BatchState:

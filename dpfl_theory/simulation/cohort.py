@@ -14,8 +14,6 @@ from dpfl_theory.kernels.engine import COHORT
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import to_json
 
-__all__ = ["SCHEMES", "Cohort"]
-
 SCHEMES = (*get_args(Sampling), "full")
 
 

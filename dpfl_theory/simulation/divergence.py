@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from dpfl_theory.problems.base import Array
 from dpfl_theory.simulation.base import Algorithm, Context
 
-__all__ = ["FAR", "NEVER", "DivergenceWarning", "divergence_text", "first_rounds", "lost"]
-
 FAR = 1e50
 """The factor by which a server's vector may exceed its start, or 1 if that is larger, before its run counts as
 diverged: its fourth powers, which errors of squares contain, are then still finite."""

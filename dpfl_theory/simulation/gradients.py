@@ -22,8 +22,6 @@ from dpfl_theory.problems.base import Problem, no_records
 from dpfl_theory.simulation.base import Context
 from dpfl_theory.simulation.hyperparameters import PerReplicate, fits_replicates, noisy, positive, to_json
 
-__all__ = ["MEDIAN", "FullGradient", "Gradient", "NoisyGradient", "RecordGradient", "batches"]
-
 MEDIAN = "median"
 """The clipping threshold of noble2022 D.1: the median length of the current gradients. It depends on the data."""
 

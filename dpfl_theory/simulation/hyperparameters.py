@@ -11,20 +11,6 @@ import numpy as np
 
 from dpfl_theory.errors import InputError
 
-__all__ = [
-    "PerReplicate",
-    "Schedule",
-    "StepSize",
-    "Tabulated",
-    "changes",
-    "fits_replicates",
-    "noisy",
-    "positive",
-    "positive_steps",
-    "step_at",
-    "to_json",
-]
-
 PerReplicate = float | Sequence[float]
 """A hyper-parameter: one number for all replicates, or one for each replicate."""
 

@@ -11,8 +11,6 @@ from typing import Any
 
 from dpfl_theory.problems.base import LocalPhase
 
-__all__ = ["LocalUpdates", "dense", "shrunk"]
-
 
 class LocalUpdates:
     """base + factor u_i for each client, with the updates u_i of a phase.

@@ -38,8 +38,6 @@ from dpfl_theory.simulation.observables import Observable, get
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Run", "Stream", "simulate", "standard_error"]
-
 _MOST_REPLICATES = 512
 _DEVICE_BYTES = 192 * 2**20
 """Size of an array (clients, replicates, d) of one block on a device whose cores all work on one block."""

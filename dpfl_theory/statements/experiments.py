@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
     from dpfl_theory.simulation import Cohort, Gradient
 
-__all__ = ["cohort_of", "experiment", "measured", "problem_of", "start_of"]
-
 Families = Mapping[str, Callable[..., "Problem"]]
 
 

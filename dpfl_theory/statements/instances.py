@@ -13,8 +13,6 @@ from typing import Any
 from dpfl_theory.core import Check, Hypothesis, Statement
 from dpfl_theory.errors import InputError
 
-__all__ = ["Instance", "Instances", "Row", "Runs", "edge", "edges_of", "fixed", "independent", "problem", "row"]
-
 Instance = dict[str, Any]
 OUTSIDE = "not-applicable"
 

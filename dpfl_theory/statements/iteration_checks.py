@@ -17,8 +17,6 @@ from dpfl_theory.statements.iteration_plan import Plan
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
-__all__ = ["MOST_VECTORS", "MOST_WAYS", "exact", "experiment", "worst_case"]
-
 MOST_WAYS = 100_000
 """The largest number of outcomes of cohorts and coins: each of some twenty quadratics takes minutes with that many."""
 

@@ -17,8 +17,6 @@ from dpfl_theory.semantics.oracle import Oracle
 if TYPE_CHECKING:
     from dpfl_theory.statements.iteration import Iteration
 
-__all__ = ["OF_INSTANCES", "Plan"]
-
 OF_INSTANCES = ("smoothness", "strong-convexity", "clients", "dimension")
 """The constants of the problem that an instance gives; the others are computed."""
 _OBSERVED: dict[str, Callable[[Any, Vector, Vector], Any]] = {

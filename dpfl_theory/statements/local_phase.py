@@ -11,8 +11,6 @@ from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass
 
-__all__ = ["CLASSES", "INTERPOLATION", "LocalPhase", "grid", "number", "step_size"]
-
 CLASSES = ("convex", "non-convex")
 
 INTERPOLATION = (

@@ -9,8 +9,6 @@ from collections.abc import Collection, Sequence
 
 from dpfl_theory.errors import InputError, nearest, unknown_name
 
-__all__ = ["matching_ids", "several", "unknown_statement"]
-
 
 def matching_ids(word: str, ids: Collection[str], papers: Collection[str]) -> list[str]:
     """The ids that one word names: its own, those that a pattern describes, or all of a paper. Raises InputError if it

@@ -19,8 +19,6 @@ from dpfl_theory.statements import get as statement_of
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols
 from dpfl_theory.statements.runs import run_symbols
 
-__all__ = ["PRESCRIPTIONS", "Constant", "Prescription", "constant"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Prescription(NoiseFormula):

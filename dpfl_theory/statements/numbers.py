@@ -21,8 +21,6 @@ from math import ceil, floor, log10
 
 from dpfl_theory.runtime.evidence_table import section
 
-__all__ = ["Number", "filled", "numbers_in", "recorded"]
-
 _PLACE = re.compile(r"\{\{((?:(?!\}\}).)+):(\d+)(?: (up|down))?\}\}")
 _ROUND: Mapping[str, Callable[[float], int]] = {"": round, "up": ceil, "down": floor}
 Value = float | Sequence[float]

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from dpfl_theory.core.paper import Paper
 
-__all__ = ["known"]
-
 
 @cache
 def known() -> dict[str, Paper]:

@@ -11,8 +11,6 @@ from typing import Any
 
 from dpfl_theory.runtime.evidence_table import section
 
-__all__ = ["Power", "of_json", "recorded"]
-
 
 @dataclass(frozen=True)
 class Power:

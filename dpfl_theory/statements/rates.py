@@ -10,8 +10,6 @@ from typing import Any
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
 
-__all__ = ["ALPHA", "Fit", "exponent", "fitted", "refuted", "slope_of", "terms"]
-
 ALPHA = 1e-6
 """The error probability of a fitted exponent's limits."""
 _ROUNDING = 1e-9

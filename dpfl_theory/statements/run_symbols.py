@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Array, Problem
 
-__all__ = ["NoiseFormula", "Run", "RunSymbols", "named"]
-
 
 @dataclass(frozen=True)
 class Run:

@@ -14,8 +14,6 @@ from dpfl_theory.statements.run_symbols import Run, RunSymbols
 from dpfl_theory.statements.shulgin2025 import run_symbols as shulgin2025
 from dpfl_theory.statements.zhang2021 import run_symbols as zhang2021
 
-__all__ = ["completed", "concerned", "run_symbols", "values_of"]
-
 PAPERS = (das2022, zhang2021, hou2023, shulgin2025, noble2022)
 
 

@@ -9,8 +9,6 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Lines", "line_of"]
-
 
 def line_of(error: BaseException, file: Path) -> str:
     """The line of a file in which an error arose, as `` (mine.py, line 3)``; empty if it arose elsewhere, or names the

@@ -8,8 +8,6 @@ from dpfl_theory.core import Statement
 from dpfl_theory.core.prose import plain_data
 from dpfl_theory.statements.power import recorded
 
-__all__ = ["in_markdown", "summary"]
-
 
 def summary(statement: Statement) -> dict[str, Any]:
     """The statement's line in `list --format json`, its texts as plain text."""

@@ -15,18 +15,6 @@ from dpfl_theory.core import Outcome, Statement
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = [
-    "all_equal",
-    "as_fractions",
-    "decided",
-    "enclosure",
-    "equal",
-    "errors",
-    "least_on_the_unit_box",
-    "proved",
-    "sides_at",
-]
-
 DIGITS = 60
 """The number of digits to which numbers that are not rational are computed."""
 ENCLOSURES = (15, 30, 50)

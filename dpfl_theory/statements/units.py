@@ -11,8 +11,6 @@ from typing import Any
 
 from dpfl_theory.lazy import sympy as sp
 
-__all__ = ["DIMENSIONLESS", "Unit", "UnitError", "format_unit", "unit_of"]
-
 Unit = tuple[Fraction, Fraction]
 DIMENSIONLESS: Unit = (Fraction(0), Fraction(0))
 

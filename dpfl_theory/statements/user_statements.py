@@ -18,8 +18,6 @@ from dpfl_theory.statements.source_location import line_of
 from dpfl_theory.statements.validate import faults_of_file
 from dpfl_theory.statements.words import documented_beside
 
-__all__ = ["loaded"]
-
 
 class _FileError(InputError):
     """A fault of the file whose sentence names the file."""

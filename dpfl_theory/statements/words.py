@@ -31,8 +31,6 @@ from dpfl_theory.core.methods import UNITS
 from dpfl_theory.errors import InputError
 from dpfl_theory.statements.numbers import filled, numbers_in
 
-__all__ = ["Entry", "Section", "causes", "documented", "documented_beside", "entries", "read"]
-
 _OF_ERRATUM = ("Printed", "Corrected", "Why", "Counterexample")
 KINDS = ("Note", "Restoration", "Reading", "Typo", "Remark", "Erratum", *_OF_ERRATUM, "Effect", "Survives")
 """The sections that a statement may have."""

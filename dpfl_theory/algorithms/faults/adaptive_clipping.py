@@ -5,8 +5,6 @@ from __future__ import annotations
 from dpfl_theory.algorithms.faults import clip_fault, noise_fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["OWN"]
-
 OWN = (
     noise_fault(
         "a count without noise",

@@ -10,26 +10,6 @@ from dpfl_theory.algorithms.faults import average_fault, clip_fault, cohort_faul
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
-__all__ = [
-    "AVERAGING",
-    "BOTH_STEPS",
-    "CLIPPING",
-    "COORDINATES",
-    "LOCAL",
-    "LOCAL_STEP",
-    "MAXIMUM",
-    "SQUARED",
-    "STEPS",
-    "Part",
-    "added",
-    "by_records",
-    "gaussian",
-    "one_message",
-    "scaled",
-    "stretched",
-    "unbounded",
-]
-
 Part = Callable[..., Any]
 
 

@@ -13,8 +13,6 @@ from dpfl_theory.algorithms.faults.averaging import Part, scaled
 from dpfl_theory.core.algorithm import Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["CARRIED", "LEARNED", "LEARNS"]
-
 LEARNS = "a clip level that learns from data without noise"
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)

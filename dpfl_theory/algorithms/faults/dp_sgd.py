@@ -10,8 +10,6 @@ from dpfl_theory.algorithms.faults.noise import NO_NOISE, VARIANCE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["OWN"]
-
 
 def lot(a: Any, o: Any, updates: Any) -> Any:
     """The size of the lot; 1 where it is empty."""

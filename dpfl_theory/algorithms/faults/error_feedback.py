@@ -10,8 +10,6 @@ from dpfl_theory.algorithms.faults.averaging import COORDINATES, stretched, unbo
 from dpfl_theory.algorithms.faults.noise import NO_NOISE, VARIANCE
 from dpfl_theory.core.algorithm import Fault
 
-__all__ = ["CLIPPING", "FAULTS", "NORMALISING"]
-
 CLIPPING = (
     clip_fault(
         "no clipping", "the difference grad f_i - v_i is sent unclipped: clip it to tau", private=True, bound=unbounded

@@ -11,8 +11,6 @@ from dpfl_theory.algorithms.faults.carried import CARRIED, LEARNED
 from dpfl_theory.algorithms.faults.noise import NOISE
 from dpfl_theory.core.algorithm import Fault
 
-__all__ = ["CLIPPED", "CLIPPED_DIFFERENCES", "FAULTS", "NORMALISED"]
-
 NORMALISING = (
     clip_fault(
         "clipped in place of normalised",

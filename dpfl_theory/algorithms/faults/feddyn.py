@@ -9,8 +9,6 @@ from dpfl_theory.algorithms.faults import control_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.mcmahan import TRAINING, without
 from dpfl_theory.core.algorithm import Fault
 
-__all__ = ["FAULTS"]
-
 
 def of_cohort(a: Any, o: Any, h: Any, duals: Any, members: Any) -> Any:
     """The mean of -lambda_k/alpha over the cohort."""

@@ -10,8 +10,6 @@ from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, witho
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["faults_of"]
-
 
 def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
     """m and v divided by one minus the power of their decay, as in Adam for one machine."""

@@ -13,8 +13,6 @@ from dpfl_theory.algorithms.faults.carried import CARRIED
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["COHORT", "EQUAL", "FAULTS", "TRAINING", "UNWEIGHTED", "WEIGHTED", "without"]
-
 
 def without(faults: Sequence[Fault], *names: str) -> tuple[Fault, ...]:
     """The faults but those with these names."""

@@ -10,8 +10,6 @@ from dpfl_theory.algorithms.faults.averaging import Part, gaussian
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["NOISE", "NO_NOISE", "ROOT", "VARIANCE"]
-
 NO_NOISE = ("no noise", "no noise is added")
 VARIANCE = (
     "variance in place of the standard deviation",

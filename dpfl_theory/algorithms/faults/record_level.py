@@ -11,8 +11,6 @@ from dpfl_theory.algorithms.faults.noise import NO_NOISE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["LOTS", "RECORDS", "UNPROTECTED"]
-
 LOTS = "lots of records that are drawn independently"
 
 

@@ -18,8 +18,6 @@ from dpfl_theory.algorithms.faults.noise import NO_NOISE, ROOT, VARIANCE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["FAULTS", "PRIVATE"]
-
 Difference = Callable[[Any, Any, Any], Any]
 """A vector of client i, from the algorithm's average (a function of each client's vectors), an exchange, and i."""
 

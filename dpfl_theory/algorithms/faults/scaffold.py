@@ -9,8 +9,6 @@ from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_f
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
-__all__ = ["FAULTS"]
-
 NO_C = "c is missing in the new control variate"
 DAMPING = (0.01, 0.05, 0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9, 0.95, 0.99)
 """Shares of c_i^+ that are tried for a damped control variate."""

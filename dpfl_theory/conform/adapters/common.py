@@ -15,8 +15,6 @@ from dpfl_theory.conform.world import Client, Records
 from dpfl_theory.errors import EnvironmentFault
 from dpfl_theory.problems.base import Array
 
-__all__ = ["LIBRARIES", "Round", "Seen", "apart", "asked", "needed", "replaced", "taking"]
-
 Round = Callable[..., Any]
 LIBRARIES = {"from_torch": "torch", "from_jax": "jax", "from_flower": "flwr", "from_pfl": "pfl"}
 """The package that each adapter needs."""

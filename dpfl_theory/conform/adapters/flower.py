@@ -14,8 +14,6 @@ from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["from_flower"]
-
 MODULES = (
     "app",
     "app.message",

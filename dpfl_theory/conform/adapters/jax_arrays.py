@@ -14,8 +14,6 @@ from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["from_jax"]
-
 
 def from_jax(round_: Round, compiled: bool = False) -> Round:
     """A round on JAX arrays of double precision, with a key in place of rng.

@@ -11,8 +11,6 @@ import numpy as np
 from dpfl_theory.conform.adapters.common import Round, asked, needed, taking
 from dpfl_theory.conform.adapters.pytorch import from_torch, least_squares
 
-__all__ = ["from_pfl"]
-
 
 def from_pfl(training: Callable[..., Any]) -> Round:
     """A round of an algorithm of pfl-research: one iteration of its ``run``, on its ``SimulatedBackend``.

@@ -13,8 +13,6 @@ from dpfl_theory.conform.rng_reuse import NoiseWatcher
 from dpfl_theory.conform.world import Client
 from dpfl_theory.problems.base import Array
 
-__all__ = ["from_torch", "least_squares"]
-
 
 def from_torch(round_: Round) -> Round:
     """A round on PyTorch tensors of double precision, with a ``torch.Generator`` in place of rng.

@@ -17,8 +17,6 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.world import World
 
-__all__ = ["batches"]
-
 RUNS, ROUNDS, STEPS = 60, 3, 3
 """Number of runs with different seeds, of rounds of each with one cohort, and of local steps in a round, if the
 function takes their number."""

@@ -19,8 +19,6 @@ from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.errors import InputError, format_error
 
-__all__ = ["SamplerResult", "sampled"]
-
 DRAWS = 2000
 SOME = 40
 """Number of cohorts that are drawn again, by a newly loaded copy of the sampler."""

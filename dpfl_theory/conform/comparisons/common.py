@@ -15,8 +15,6 @@ from dpfl_theory.conform.quantiles import binomial
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
-__all__ = ["common", "not_finite"]
-
 TOSSES = 400
 """Number of first rounds in which the coin is observed."""
 

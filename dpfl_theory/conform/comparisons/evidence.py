@@ -12,8 +12,6 @@ from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import Spread, agree
 from dpfl_theory.problems.base import Array
 
-__all__ = ["deviation", "difference", "of_role"]
-
 
 def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
     """The first probe in which the function differs from the nearest reading, with numbers."""

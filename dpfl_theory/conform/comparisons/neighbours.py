@@ -21,8 +21,6 @@ from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.conform.world import Records, World, constant
 from dpfl_theory.problems.base import Array
 
-__all__ = ["Pair", "compared"]
-
 ROUNDING = 1e-5
 """The relative excess of a distance over the allowed one that is tolerated: that of single precision."""
 

@@ -16,23 +16,6 @@ from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError, generators_kept, seeded
 from dpfl_theory.problems.base import Array
 
-__all__ = [
-    "ABSOLUTE",
-    "ADAPTS",
-    "CHANGES",
-    "CONSTANT",
-    "DEPENDS",
-    "FIXED",
-    "NOBODY",
-    "NOT_GAUSSIAN",
-    "SCALED",
-    "TRANSFORMED",
-    "bent",
-    "is_linear",
-    "missing_noise",
-    "the_same",
-]
-
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
 NOBODY = "no noise without clients"

@@ -29,8 +29,6 @@ from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.problems.base import Array
 
-__all__ = ["ANOTHER", "adapts", "first_rounds", "fixed_noise", "other_noise", "ratios", "with_other_numbers"]
-
 PROPORTIONAL = 1e-3
 """The relative difference of two covariances from which they are not multiples of each other."""
 OTHER_LAYERS = (slice(0, 4), slice(4, 11))

@@ -25,8 +25,6 @@ from dpfl_theory.conform.user_function import UserFunctionError, generators_kept
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.problems.base import Array
 
-__all__ = ["by_samples", "disagreement", "expected", "gaussian", "sample", "standard"]
-
 MIXED = "randomness that is not Gaussian"
 RUNS = 800
 """Default number of runs of the function on each of two neighbouring data sets."""

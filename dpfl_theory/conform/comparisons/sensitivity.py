@@ -27,8 +27,6 @@ from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
-__all__ = ["CLAIM", "MOST", "claim", "private"]
-
 SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED, TRANSFORMED)
 """Findings that invalidate the epsilon that the covariance of one round would give."""
 DELTA = 1e-5

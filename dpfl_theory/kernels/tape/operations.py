@@ -8,8 +8,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = ["KERNELS", "MOST_NUMBERS", "REDUCTIONS", "UFUNCS", "Operation", "Untraceable"]
-
 MOST_NUMBERS = 1 << 16
 """The size of an array (clients, replicates, d) or (replicates, records) up to which a tape is faster
 (`benchmarks/rounds.py`)."""

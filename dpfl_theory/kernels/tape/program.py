@@ -13,8 +13,6 @@ from dpfl_theory.kernels.tape import virtual_machine
 from dpfl_theory.kernels.tape.operations import Operation, Untraceable
 from dpfl_theory.kernels.tape.tracing import Register, traced
 
-__all__ = ["Program"]
-
 Operations = Sequence[Operation]
 Arrays = Sequence[Any]
 _NO_DATA = (np.zeros((1, 1)), np.zeros(1), np.zeros(1, dtype=np.int64), np.zeros(1), 0, 0.0, 1)

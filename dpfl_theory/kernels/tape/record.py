@@ -14,8 +14,6 @@ from dpfl_theory.kernels.tape import operations as op
 from dpfl_theory.kernels.tape.operations import KERNELS, Untraceable
 from dpfl_theory.kernels.tape.tracing import Tape, concrete, contiguous, traced
 
-__all__ = ["RecordingEngine", "RoundNumber"]
-
 _ORIGINAL = {name: CpuEngine.__dict__[name] for name in KERNELS}
 
 

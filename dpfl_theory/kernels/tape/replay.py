@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from dpfl_theory.simulation.base import Algorithm, Context
     from dpfl_theory.simulation.observables import Observable
 
-__all__ = ["Player", "worthwhile"]
-
 _LEAST_ROUNDS = 48
 """The number of rounds after which a tape saves more than recording costs."""
 _MOST_STOPS = 8

@@ -12,8 +12,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from dpfl_theory.kernels.tape import operations as op
 from dpfl_theory.kernels.tape.operations import REDUCTIONS, UFUNCS, Operation, Untraceable
 
-__all__ = ["Register", "Tape", "TracedArray", "concrete", "contiguous", "traced"]
-
 
 class Register:
     """A register for one array. ``owner`` is the array that NumPy made; views of it are views of the register."""

@@ -18,8 +18,6 @@ from dpfl_theory.kernels.compiled import kernel
 from dpfl_theory.kernels.elementary import kth_smallest
 from dpfl_theory.kernels.tape import operations as op
 
-__all__ = ["run"]
-
 
 @kernel(error_model="numpy")
 def _vector(opcode: int, z: Any, a: Any, b: Any, c: Any) -> None:

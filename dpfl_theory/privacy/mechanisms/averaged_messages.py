@@ -15,8 +15,6 @@ from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, multiplies, parameter
 
-__all__ = ["AveragedMessages", "CountedMessages", "LocalMessages", "SummedMessages"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class AveragedMessages(Mechanism):

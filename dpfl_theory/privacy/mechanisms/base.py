@@ -11,8 +11,6 @@ from dpfl_theory.core.parameter import KINDS, fits
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.events import Event
 
-__all__ = ["Alternative", "Mechanism", "multiplies", "parameter"]
-
 OF = {
     "sum": "the noise of the sum over a cohort",
     "message": "the noise of each client's message",

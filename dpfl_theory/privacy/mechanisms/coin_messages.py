@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from dpfl_theory.privacy.events import Event, Repeated, WithProbability, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["CoinMessages"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class CoinMessages(Mechanism):

@@ -10,8 +10,6 @@ from typing import Any
 from dpfl_theory.privacy.events import Event, Repeated, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["MECHANISMS", "BoundedMessages", "DPDistributedGD"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class BoundedMessages(Mechanism):

@@ -9,8 +9,6 @@ from dpfl_theory.privacy import sampling
 from dpfl_theory.privacy.events import Event, Repeated
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["MECHANISMS", "PoissonGaussian"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class PoissonGaussian(Mechanism):

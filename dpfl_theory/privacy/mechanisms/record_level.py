@@ -16,8 +16,6 @@ from dpfl_theory.privacy.events import Event, Release, Repeated, WithProbability
 from dpfl_theory.privacy.mechanisms.base import Alternative, Mechanism, parameter
 from dpfl_theory.privacy.tails import GaussianMixturePair
 
-__all__ = ["MECHANISMS", "DPFedSGD", "NoisyControlVariates", "NoisyLocalSteps"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class NoisyLocalSteps(Mechanism):

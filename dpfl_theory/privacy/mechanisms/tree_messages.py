@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from dpfl_theory.privacy.events import Event, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
 
-__all__ = ["TreeMessages", "tree_sensitivity"]
-
 
 def tree_sensitivity(rounds: int, restart: int, participations: int, separation: int) -> float:
     """A bound of the norm of the nodes' change when a client's messages of norm 1 are left out.

@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.privacy.noble2022.lemmas import log_first_term, subsampled_cgf
 
-__all__ = ["DENSE", "LARGEST_OF_ROUNDS", "LARGEST_ORDER", "Curve", "gaussian_curve", "user_curve"]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 

@@ -9,8 +9,6 @@ from numbers import Integral
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["PrivacyBound", "PrivacySetting", "above", "count", "inside"]
-
 
 @dataclass(frozen=True)
 class PrivacyBound:

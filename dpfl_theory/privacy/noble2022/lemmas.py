@@ -20,17 +20,6 @@ from scipy.special import gammaln
 from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.noble2022.inputs import above, inside
 
-__all__ = [
-    "eq7",
-    "eq8",
-    "lemma_b1",
-    "lemma_b2",
-    "lemma_b7",
-    "log_first_term",
-    "subsampled_cgf",
-    "wang_theorem9",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 Real = float | FloatArray

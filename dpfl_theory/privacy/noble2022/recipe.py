@@ -33,8 +33,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy.noble2022 import curve as curves
 from dpfl_theory.privacy.noble2022.inputs import PrivacyBound, PrivacySetting, above, count, inside
 
-__all__ = ["MOST_ROUNDS", "epsilon_recipe", "rounds_recipe"]
-
 MOST_ROUNDS = 1 << 53
 """Beyond this, adding a round no longer changes a float."""
 

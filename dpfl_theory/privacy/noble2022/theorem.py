@@ -36,12 +36,6 @@ from dpfl_theory.privacy.noble2022.inputs import PrivacyBound, PrivacySetting, a
 from dpfl_theory.privacy.noble2022.lemmas import lemma_b1, lemma_b2
 from dpfl_theory.privacy.noble2022.recipe import MOST_ROUNDS, edge, join
 
-__all__ = [
-    "View",
-    "epsilon_theorem",
-    "rounds_theorem",
-]
-
 View = Literal["third-party", "server"]
 _LOGITS = np.linspace(-16.0, 16.0, 129)  # of x, which then runs from 1e-7 to 1 - 1e-7
 

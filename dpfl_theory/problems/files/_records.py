@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
 
-__all__ = ["NEARLY", "Records", "is_number", "numbers", "short"]
-
 NEARLY = 1e-12
 """A column that varies by less than this share of its largest number varies by rounding."""
 

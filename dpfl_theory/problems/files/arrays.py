@@ -21,8 +21,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, numbers, short
 from dpfl_theory.problems.sparse import dense_if_small
 
-__all__ = ["read_idx", "read_npz"]
-
 _PARTS = ("data", "indices", "indptr", "shape")
 """A CSR matrix, as `scipy.sparse.save_npz` names its arrays."""
 

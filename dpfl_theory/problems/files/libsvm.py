@@ -15,8 +15,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.files._records import Records, is_number, numbers, short
 from dpfl_theory.problems.sparse import dense_if_small
 
-__all__ = ["read"]
-
 _MOST = 1 << 24
 """The maximum number of features; the parameters of a problem have one entry for each, in every replicate."""
 

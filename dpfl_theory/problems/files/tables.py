@@ -11,8 +11,6 @@ import numpy as np
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.problems.files._records import Records, is_number, numbers, short
 
-__all__ = ["read_csv", "read_parquet"]
-
 _LABELS = ("label", "y")
 
 

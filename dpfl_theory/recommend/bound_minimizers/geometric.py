@@ -29,8 +29,6 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import count_for, near_limit
 
-__all__ = ["Monomial", "Program", "Rows", "Solution", "inequalities", "monomials", "program_at", "rows_of"]
-
 Rows = list[list[tuple[Any, dict[str, Fraction]]]]
 """Sums of monomials, the objective's first; coefficients are expressions in the symbols that are not variables."""
 

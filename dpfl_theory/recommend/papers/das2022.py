@@ -46,8 +46,6 @@ from dpfl_theory.statements.das2022.run_symbols import SYMBOLS, excess
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
 
-__all__ = ["Das2022", "Das2022Normalised"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Das2022(Setting):

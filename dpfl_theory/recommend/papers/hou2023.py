@@ -31,8 +31,6 @@ from dpfl_theory.recommend.setting import Setting, cite, rounded_up
 from dpfl_theory.statements import get
 from dpfl_theory.statements.hou2023.run_symbols import SYMBOLS
 
-__all__ = ["Hou2023"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Hou2023(Setting):

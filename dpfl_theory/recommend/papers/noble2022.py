@@ -39,8 +39,6 @@ if TYPE_CHECKING:
     from dpfl_theory.core import Statement
     from dpfl_theory.privacy import Mechanism
 
-__all__ = ["BY_NOISE", "Noble2022", "Noble2022FedAvg"]
-
 BY_NOISE = "Sigma, computed from sigma_g, is a symbol of {}: its bound is that of this noise"
 
 

@@ -51,8 +51,6 @@ from dpfl_theory.statements.noble2022.run_symbols import SYMBOLS
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
 
-__all__ = ["Noble2022Scaffold"]
-
 EXPLICIT = "noble2022.theoremC.1.explicit"
 STRONG = "noble2022.theoremC.1.strongly-convex.repaired"
 

@@ -24,8 +24,6 @@ from dpfl_theory.recommend.setting import Setting, cite, terms
 from dpfl_theory.statements import get
 from dpfl_theory.statements.shulgin2025.run_symbols import SYMBOLS
 
-__all__ = ["Shulgin2025"]
-
 VARIABLES = ("way", "beta_0", "a", "N")
 
 

@@ -27,8 +27,6 @@ from dpfl_theory.statements.zhang2021.run_symbols import SYMBOLS
 if TYPE_CHECKING:
     from dpfl_theory.core import Statement
 
-__all__ = ["Zhang2021"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class Zhang2021(Setting):

@@ -13,19 +13,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array, Constants, Problem
 from dpfl_theory.simulation.base import Round
 
-__all__ = [
-    "NO_UPDATES",
-    "Observable",
-    "Reach",
-    "cached",
-    "gradient_squared",
-    "minimiser",
-    "nonnegative",
-    "norms_and_threshold",
-    "require_attribute",
-    "unclipped",
-]
-
 
 @dataclass(frozen=True)
 class Reach:

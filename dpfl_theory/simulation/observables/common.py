@@ -21,8 +21,6 @@ from dpfl_theory.simulation.observables.base import (
     unclipped,
 )
 
-__all__ = ["OBSERVABLES"]
-
 
 def _excess(h: Round) -> Any:
     """f_i(w) - inf f_i, (S, n)."""

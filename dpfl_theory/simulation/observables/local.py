@@ -27,8 +27,6 @@ from dpfl_theory.simulation.observables.base import (
     unclipped,
 )
 
-__all__ = ["OBSERVABLES"]
-
 
 def _products(h: Round) -> tuple[Any, Any]:
     """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""

@@ -17,8 +17,6 @@ from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.local_updates import dense
 from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative, require_attribute
 
-__all__ = ["OBSERVABLES", "STEPS", "Steps"]
-
 STEPS = "SCAFFOLD's steps"
 """The place where a round keeps its `Steps` for the other observables."""
 

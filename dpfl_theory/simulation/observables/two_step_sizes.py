@@ -14,8 +14,6 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.simulation.base import Round
 from dpfl_theory.simulation.observables.base import Observable, cached, nonnegative
 
-__all__ = ["OBSERVABLES", "Steps"]
-
 
 class Steps:
     """All clients' local steps of one round: the gradients without noise at x, first (n, S, d), and their sums S_i,

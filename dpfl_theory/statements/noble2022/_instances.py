@@ -14,8 +14,6 @@ from dpfl_theory.core import Hypothesis
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, problem, row
 from dpfl_theory.statements.noble2022 import _utility as noble
 
-__all__ = ["QUADRATICS", "ROUND", "TABLE", "points_of", "run_of"]
-
 
 def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> Instance:
     """share: s; distance: of x^0 from a minimiser; step: eta~ over its limit; eta_g: None for sqrt(lM); clip: C where

@@ -10,8 +10,6 @@ from dpfl_theory.statements.noble2022 import _utility
 from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
 from dpfl_theory.statements.run_symbols import RunSymbols, named
 
-__all__ = ["RUNS", "SYMBOLS"]
-
 SYMBOLS = {**privacy.SYMBOLS, **_utility.SYMBOLS}
 
 
