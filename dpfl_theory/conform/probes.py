@@ -212,9 +212,10 @@ class Path:
 
     def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K, d)."""
-        return self.memory.of(
+        w: Array = self.memory.of(
             player, choices, lambda: probe_without_noise(player, self.world, self.v, self.who, choices).w
         )
+        return w
 
     def moves(self, w: Array) -> list[bool]:
         """The rounds in which w moved."""
@@ -315,7 +316,8 @@ class Spread:
 
     def outcome(self, player: Player, choices: Choices = None) -> Array:
         """(K d, K d)."""
-        return self.memory.of(player, choices, lambda: self._outcome(player, choices))
+        covariance: Array = self.memory.of(player, choices, lambda: self._outcome(player, choices))
+        return covariance
 
     def _outcome(self, player: Player, choices: Choices) -> Array:
         size = len(self.path.who) * self.path.world.d

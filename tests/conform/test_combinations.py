@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -186,3 +187,23 @@ def test_what_explains_only_the_local_steps_is_said() -> None:
     (one,) = test(odd, TWO).faults
     assert one.name == "another round"
     assert "the local steps agree, given 'momentum in the local steps'" in one.description
+
+
+def test_a_deviation_chooses_the_algorithm_that_needs_no_other() -> None:
+    """Weights by records belong to one algorithm and are a deviation from another."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, epochs: int, server_lr: float
+    ) -> Any:
+        sizes = np.array([len(clients[i]) for i in cohort])
+        total = np.zeros_like(w)
+        for size, i in zip(sizes / sizes.sum(), cohort):
+            total += size * -lr * epochs * clients[i].gradient(w)
+        return w + server_lr * total, state
+
+    found = conform(round, runs=0)
+    assert found.algorithm == "fedavg-mcmahan"
+    assert [fault.name for fault in found.faults] == ["local gradients at the server's parameters"]
+    assert "B" not in found.assumed
+    (line,) = [n for _, n in found.faults[0].lines if "gradient" in linecache.getline(__file__, n)]
+    assert "epochs * clients[i].gradient(w)" in linecache.getline(__file__, line)
