@@ -40,7 +40,7 @@ def mean_times(factor: str) -> tuple[Any, str, Any]:
 DESCEND = WorldOperations.descend
 LONG = WorldOperations, "descend", lambda o, y, i, step, steps, of: DESCEND(o, y, i, 2 * step, steps, of)
 """Local steps of twice the length."""
-UNFINISHED = tuple((kind, "steps", lambda a, o: a.local_steps - 1) for kind in (Scaffold, TwoSidedFedAvg))
+UNFINISHED = tuple((kind, "steps", lambda a, o, i: a.local_steps - 1) for kind in (Scaffold, TwoSidedFedAvg))
 """Local steps of which the last one is not taken."""
 UNCORRECTED = Scaffold, "correction", lambda a, o, own, c: o.zero
 """Local steps that forget the control variates."""
