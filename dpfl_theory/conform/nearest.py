@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, Candidate, ObservedDifference, Search, explains
+from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, ROUNDS, Candidate, ObservedDifference, Search, explains
 from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, references
 from dpfl_theory.conform.settings import settings
@@ -130,8 +130,8 @@ def _search(tried: Sequence[Near]) -> None:
     """Seek the deviations of these algorithms: one deviation in all of them, then more in those that came furthest.
     Nothing is sought that has more deviations than what is found. An assumed value counts as one of the most
     deviations that are sought."""
-    fewest = min(one.count for one in tried)
-    left = [one for one in tried if one.deviations is None and _prepared(one)]
+    fewest, rounds = min(one.count for one in tried), FEWER_ROUNDS if len(tried) > 1 else ROUNDS
+    left = [one for one in tried if one.deviations is None and _prepared(one, rounds)]
     for turn in (0, 1):
         for size in range(1, len(WIDTH)):
             left.sort(key=lambda one: (one.missing, one.rank, one.name))  # assumed values come last
@@ -156,14 +156,14 @@ def _search(tried: Sequence[Near]) -> None:
                 return
 
 
-def _prepared(near: Near) -> bool:
+def _prepared(near: Near, rounds: int) -> bool:
     """Prepare the search for deviations from an algorithm, which the diagnosis continues; whether that succeeds."""
     case = near.case
     try:
         seen = case.with_more_steps([case.see(path) for path in case.plan.first_paths(PATHS)])
     except UserFunctionError:
         return False
-    case.search = Search(case.reference, seen, FEWER_ROUNDS)
+    case.search = Search(case.reference, seen, rounds)
     return True
 
 
