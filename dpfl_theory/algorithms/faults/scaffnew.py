@@ -15,10 +15,11 @@ from dpfl_theory.algorithms.faults import (
 )
 from dpfl_theory.algorithms.faults.averaging import COORDINATES, MAXIMUM, SQUARED, Part, stretched, unbounded
 from dpfl_theory.algorithms.faults.noise import NO_NOISE, ROOT, VARIANCE
+from dpfl_theory.algorithms.scaffnew import mean_of_clients
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["FAULTS", "PRIVATE"]
+__all__ = ["COINS", "FAULTS", "PRIVATE"]
 
 Difference = Callable[[Any, Any, Any], Any]
 """A vector of client i, from the algorithm's average (a function of each client's vectors), an exchange, and i."""
@@ -319,6 +320,13 @@ NOISE = (
     ),
 )
 HEARD = (
+    average_fault(
+        "the clients' mean without a communication",
+        "in rounds without a communication w is the mean of the clients' vectors, without clipping and noise: keep the "
+        "server's vector, which clients do not reach in these rounds",
+        private=True,
+        skipped=mean_of_clients,
+    ),
     control_fault(
         "the control variate without the noise",
         "h_i moves by the message before the noise was added: the mean has the noise, so the h_i no longer add up to "
