@@ -28,8 +28,8 @@ class FedProx(EqualFedAvg):
     title = "FedProx"
     source = "Li et al. 2020 Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("the mean of the cohort, as printed"),
-        Reading("weights by numbers of records, as in the paper's experiments", BY_RECORDS),
+        Reading("", weights="the mean of the cohort, as printed"),
+        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
     )
 
     proximal = Parameter(
@@ -59,8 +59,8 @@ class FedProx(EqualFedAvg):
 TERM = (
     local_fault(
         "no proximal term",
-        "the local steps are those of FedAvg: the proximal term is missing, or y is compared with itself, so that it "
-        "is 0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
+        "the proximal term has no effect in the local steps: it is missing, or y is compared with itself, so that it is "
+        "0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
         seen="FL-bench, issue 165; OpenFL, issue 823",
         pull=lambda a, o, y, w: o.zero,
     ),
@@ -123,7 +123,7 @@ TERM = (
     ),
     local_fault(
         "the proximal term once, after the local steps",
-        "the local steps are those of FedAvg, and one step on the term follows: add mu (y - w) to each gradient",
+        "the local steps do not have the term, and one step on it follows: add mu (y - w) to each gradient",
         pull=lambda a, o, y, w: o.zero,
         local=Extends(lambda inner, a, o, w, i: moved(a, o, inner(o, w, i), w)),
     ),

@@ -1,4 +1,4 @@
-"""Mistakes in averaging rounds that carry over from one client or one round to the next: parameters changed in place,
+"""Mistakes in averaging rounds that carry over from one client or one round to the next: starts where others ended,
 momentum, an adaptive threshold, and a cohort that the round draws itself."""
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from dpfl_theory.lazy import numpy as np
 
 __all__ = ["CARRIED", "LEARNED", "LEARNS"]
 
+IN_PLACE = "a client starts where the one before it ended"
 LEARNS = "a clip level that learns from data without noise"
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
@@ -28,8 +29,8 @@ class _Chain(list[Any]):
 
 
 def _in_place() -> Iterator[Fault]:
-    """The server's parameters are changed in place. The variants differ in what a client's end is compared with, and in
-    where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
+    """Clients that start where others ended. The variants differ in what a client's end is compared with, and in where
+    the server moves from. The comparison is with the client's own parameters (the same array), the round's start
     or the client's start."""
     bases: tuple[tuple[str, Callable[[Any, Any, Any], Any]], ...] = (
         ("so that its update is zero", lambda w, start, y: y),
@@ -56,9 +57,10 @@ def _in_place() -> Iterator[Fault]:
     for words, base in bases:
         for move in moves:
             yield local_fault(
-                "the server's parameters are changed in place",
-                f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
-                "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
+                IN_PLACE,
+                f"a client starts where the one before it ended, {words}. One cause is that all change one array in "
+                "place, another that y is not set to w for each client: start each with a copy of its own, y = "
+                "w.copy()",
                 private=True,
                 updates=chained(base),
                 server=move,

@@ -41,7 +41,7 @@ OBJECTIVE = (
     ),
     local_fault(
         "no linear term",
-        "the local steps are those of FedProx: subtract the client's lambda_k from each gradient",
+        "lambda_k has no effect in the local steps: subtract the client's lambda_k from each gradient",
         linear=lambda a, o, i, dual: o.zero,
     ),
     local_fault(

@@ -66,8 +66,9 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     """The faults of suspects that all give the same results. Shared faults get their names. Where the suspects differ,
     one finding lists them, since no observation separates them."""
     suspects = _drawn_so(case, suspects)
-    case.reading = suspects[0].reading
     fewest = min(len(one.faults) for one in suspects)
+    left = {one.reading.text: one.reading for one in suspects if len(one.faults) == fewest}
+    case.reading, case.several_readings = next(iter(left.values())), len(left) > 1
     by_names: dict[frozenset[str], tuple[Fault, ...]] = {}
     for one in suspects:
         if len(one.faults) == fewest:
@@ -180,6 +181,9 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
     fixed = fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
         return [fixed]
+    nearest = found.partly or found.local
+    case.reading = nearest[0].reading if nearest else None
+    case.several_readings = len({one.reading.text for one in nearest}) > 1
     source = case.reference.algorithm.source
     said = f"w differs from that of {source}, and no named deviation explains all rounds{_partly(found)}"
     return [Finding(UNKNOWN, said, difference(case, seen), case.lines("step"))]
