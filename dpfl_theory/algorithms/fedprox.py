@@ -10,7 +10,7 @@ one probability and weight them by their records. Both are readings. With mu = 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.faults import local_fault
@@ -102,6 +102,14 @@ TERM = (
         "the loss gets mu times the sum of the layers' norms: add (mu/2) times the squares of these norms",
         pull=lambda a, o, y, w: o.by_layer(y - w, lambda part: o.stretch(part, a.proximal)),
     ),
+    local_fault(
+        "the proximal term pulls to the client's last end",
+        "mu (y - v) is added to the gradient, where v is where the client ended when it last took part: add mu (y - w), "
+        "with the server's parameters w",
+        direction=lambda a, o, i, y, w: a.gradient(o, i, y) + a.proximal * (y - a.ends.get(int(i), w)),
+        local=Extends(lambda inner, a, o, w, i: a.new_ends.setdefault(int(i), inner(o, w, i))),
+        round=Extends(lambda inner, a, o, w, state: with_ends(inner, a, o, w, state)),
+    ),
     *(
         local_fault(
             "the proximal term misses layers",
@@ -137,6 +145,14 @@ TERM = (
     ),
 )
 """Mistakes in the proximal term."""
+
+
+def with_ends(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round that also keeps where each client ended."""
+    before, a.ends = (None, {}) if state is None else state if isinstance(state, tuple) else (state, {})
+    a.new_ends = {}
+    w, after = inner(o, w, before)
+    return w, (after, {**a.ends, **a.new_ends})
 
 
 def only(o: Any, u: Any, k: int) -> Any:

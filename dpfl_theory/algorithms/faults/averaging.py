@@ -175,6 +175,12 @@ AVERAGING = (
         move=lambda a, o, w, step: w - a.sign * a.global_step * step,
     ),
     step_fault(
+        "the global step size multiplies w",
+        "the server's new vector is multiplied by the step size, and so is w in it, as where the step size multiplies "
+        "the average of the clients' ends: it should multiply the step from w",
+        move=lambda a, o, w, step: a.global_step * (w + a.sign * step),
+    ),
+    step_fault(
         "no global step size",
         "the average is added without a factor: multiply it by the global step size",
         move=lambda a, o, w, step: w + a.sign * step,

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, local_fault, step_fault
+from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, control_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import Part, scaled
-from dpfl_theory.core.algorithm import Fault, with_number
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["CARRIED", "LEARNED", "LEARNS"]
+__all__ = ["BY_POSITION", "CARRIED", "LEARNED", "LEARNS"]
 
 IN_PLACE = "a client starts where the one before it ended"
 LEARNS = "a clip level that learns from data without noise"
@@ -91,6 +91,23 @@ def _momentum() -> Iterator[Fault]:
             )
 
         yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
+
+
+def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round whose clients read and write the memory of their place in the cohort, not their own."""
+    first, own = a.initial(o, w) if state is None else state
+    members = list(o.cohort)
+    read = o.put(own, members, [own[j] for j in range(len(members))])
+    w, (first, written) = inner(o, w, (first, read))
+    return w, (first, o.put(own, range(len(members)), [written[i] for i in members]))
+
+
+BY_POSITION = control_fault(
+    "what clients keep is stored by their place in the cohort",
+    "a client reads what the client at its place in the last cohort kept: store it by the client's number",
+    round=Extends(by_position),
+)
+"""For rounds whose state is the server's part and a list with one of each client."""
 
 
 def _cohort() -> Iterator[Fault]:

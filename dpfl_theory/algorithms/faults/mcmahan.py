@@ -45,8 +45,7 @@ def both(name: str, description: str, **parts: Any) -> Iterator[Fault]:
 
 UNWEIGHTED = average_fault(
     "all clients weigh the same",
-    "all clients of the cohort have the same weight: weight each by its number of records, n_k over their sum in the "
-    "cohort",
+    "the clients have equal weights: weight each by its number of records, n_k over their sum in the cohort",
     seen="Federated-Learning-PyTorch, issue 27; FedLab, issue 305",
     weight=lambda a, o, i, members: None,
     divisor=over_cohort,

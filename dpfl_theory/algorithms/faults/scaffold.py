@@ -7,6 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
+from dpfl_theory.algorithms.faults.carried import BY_POSITION
 from dpfl_theory.algorithms.scaffold import weighted_difference
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
@@ -188,6 +189,7 @@ def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
 
 
 NEW = (
+    BY_POSITION,
     *in_the_loop(),
     *global_step(),
     *steps_in_control(),

@@ -26,6 +26,7 @@ from dpfl_theory.conform.comparisons.other_noise import (
 from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
@@ -34,7 +35,7 @@ MOST_NAMES = 3
 """How many names of deviations that explain first rounds are listed."""
 NEAR = 0.05
 """The relative error allowed in the noise where it is not known which steps had an empty lot."""
-UNKNOWN = "another round"
+UNKNOWN, AT_REST = "another round", "w does not move"
 VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 """Names for noise that no known mistake explains, also where the function has no noise that could be silenced."""
 
@@ -45,11 +46,40 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
+    if still := _at_rest(case, seen):
+        return [still]
     found = find(case.reference, case.with_more_steps(seen), case.search)
     if found.whole:
         left = with_other_numbers(case, found.whole)
         return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
     return _unnamed(case, seen, found)
+
+
+def _at_rest(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
+    """The finding that w does not move at all, which excludes others. Where clients start from the ends of others, the
+    cause is seen: it is left to the search."""
+    at_all = False
+    for one in seen:
+        if isinstance(one.probe, Spread):
+            if np.any(one.value):
+                return None
+            continue
+        start = one.probe.world.start
+        if np.any(one.value != start):
+            return None
+        for points in (choices["points"] for choices in one.choices or ()):
+            at_all = at_all or bool(points)
+            if not all(np.array_equal(own[0], start) for own in points.values()):
+                return None
+    trained = (
+        "clients take gradients, which have no effect on w. One cause is that the new vector is not returned, another "
+        "that the updates or the step are zero"
+        if at_all
+        else "no client is asked for a gradient"
+    )
+    said = f"w is the same after every round as before it: {trained}; return the server's new vector"
+    paths = [one for one in seen if isinstance(one.probe, Path)]
+    return Finding(AT_REST, said, difference(case, paths), case.lines("step")) if paths else None
 
 
 def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Candidate) -> list[Finding]:
@@ -64,8 +94,8 @@ def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Ca
 
 def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
     """The faults of suspects that all give the same results. Shared faults get their names. Where the suspects differ,
-    one finding lists them, since no observation separates them."""
-    suspects = _drawn_so(case, suspects)
+    one finding lists them, since nothing that was tried separates them."""
+    suspects = _on_large_cohorts(case, _drawn_so(case, suspects))
     fewest = min(len(one.faults) for one in suspects)
     left = {one.reading.text: one.reading for one in suspects if len(one.faults) == fewest}
     case.reading, case.several_readings = next(iter(left.values())), len(left) > 1
@@ -92,12 +122,25 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
-        f"{len(rest)} deviations explain all rounds equally well, and no observation separates them. {listed}",
+        f"{len(rest)} deviations explain all rounds equally well, and nothing that was tried separates them. {listed}",
         difference(case, of_role(seen, role)),
         case.lines(role),
         private=bool(case.reference.unit) and all(any(fault.private for fault in few) for few in rest),
     )
     return [*named, finding]
+
+
+def _on_large_cohorts(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The suspects that also explain cohorts of all clients but one, where several are left: the median of two messages
+    is their mean. All of them where none does, since the function may need cohorts of one size."""
+    if len({frozenset(fault.name for fault in one.faults) for one in suspects}) < 2:
+        return suspects
+    path = case.plan.large_cohorts
+    try:
+        seen = case.see(path)
+    except UserFunctionError:
+        return suspects
+    return [one for one in suspects if explains(one.player, [seen])] or suspects
 
 
 def _with_equivalent(case: Case, finding: Finding, other: Fault | None) -> Finding:
