@@ -58,9 +58,9 @@ def _in_place() -> Iterator[Fault]:
         for move in moves:
             yield local_fault(
                 IN_PLACE,
-                f"a client starts where the one before it ended, {words}. One cause is that all change one array in "
-                "place, another that y is not set to w for each client: start each with a copy of its own, y = "
-                "w.copy()",
+                f"only the first client of a cohort starts at w, and each of the others at the last one's end, {words}. "
+                "One cause is that all change one array in place, another that y is not set to w for each client: "
+                "start each with a copy of its own, y = w.copy()",
                 private=True,
                 updates=chained(base),
                 server=move,

@@ -72,12 +72,12 @@ def _at_rest(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
             if not all(np.array_equal(own[0], start) for own in points.values()):
                 return None
     trained = (
-        "clients take gradients, which have no effect on w. One cause is that the new vector is not returned, another "
-        "that the updates or the step are zero"
+        "the clients' gradients have no effect. One cause is that the new vector is lost, another that the updates or "
+        "the step are zero"
         if at_all
         else "no client is asked for a gradient"
     )
-    said = f"w is the same after every round as before it: {trained}; return the server's new vector"
+    said = f"every round returns the vector that it was given, and {trained}: return the server's new vector"
     paths = [one for one in seen if isinstance(one.probe, Path)]
     return Finding(AT_REST, said, difference(case, paths), case.lines("step")) if paths else None
 
