@@ -161,7 +161,8 @@ FEDPROX: tuple[tuple[Any, ...], ...] = (
     (
         "fedprox",
         "(y - w))\n        ends.append(y)\n    return np.mean(ends, axis=0), state",
-        "(y - state.get(i, w)))\n        ends.append(y)\n    return np.mean(ends, axis=0), {**state, **dict(zip(cohort, ends))}",
+        "(y - state.get(i, w)))\n        ends.append(y)\n"
+        "    return np.mean(ends, axis=0), {**state, **dict(zip(cohort, ends))}",
         "the proximal term pulls to the client's last end",
         "    ends = []\n",
         "    state = state or {}\n    ends = []\n",

@@ -59,8 +59,8 @@ class FedProx(EqualFedAvg):
 TERM = (
     local_fault(
         "no proximal term",
-        "the proximal term has no effect in the local steps: it is missing, or y is compared with itself, so that it is "
-        "0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
+        "the proximal term has no effect in the local steps: it is missing, or y is compared with itself, so that it "
+        "is 0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
         seen="FL-bench, issue 165; OpenFL, issue 823",
         pull=lambda a, o, y, w: o.zero,
     ),
@@ -104,7 +104,7 @@ TERM = (
     ),
     local_fault(
         "the proximal term pulls to the client's last end",
-        "mu (y - v) is added to the gradient, where v is where the client ended when it last took part: add mu (y - w), "
+        "mu (y - v) is added to the gradient, where the client ended at v when it last took part: add mu (y - w), "
         "with the server's parameters w",
         direction=lambda a, o, i, y, w: a.gradient(o, i, y) + a.proximal * (y - a.ends.get(int(i), w)),
         local=Extends(lambda inner, a, o, w, i: a.new_ends.setdefault(int(i), inner(o, w, i))),

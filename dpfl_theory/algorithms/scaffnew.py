@@ -15,12 +15,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from dpfl_theory.algorithms.averaging import mean_of_clients
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import Algorithm, Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew", "mean_of_clients"]
+__all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,6 @@ class Exchange:
     mean: Any
 
 
-def mean_of_clients(a: Any, o: Any, w: Any, ends: Any) -> Any:
-    """The mean of the clients' vectors, which nobody has before they communicate."""
-    return o.sum(o.everyone, ends) / o.n
-
-
 class ScaffNew(Algorithm):
     """ScaffNew; a round is an iteration."""
 
@@ -49,7 +45,9 @@ class ScaffNew(Algorithm):
     observed = ("messages",)
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("w stays in rounds without a communication"),
-        Reading("w is the mean of the clients' vectors in rounds without a communication", {"skipped": mean_of_clients}),
+        Reading(
+            "w is the mean of the clients' vectors in rounds without a communication", {"skipped": mean_of_clients}
+        ),
     )
 
     step = replace(FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate", "gamma"))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import Averaging, over_cohort
+from dpfl_theory.algorithms.averaging import Averaging, over_cohort, weighted_difference
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.core.parameter import Range
@@ -39,11 +39,6 @@ def lagging(offsets: Sequence[Sequence[float]]) -> Callable[..., Any]:
     """A part of the round: warm rounds at w take gradients at w plus these offsets (n, d) [X], a row for each user, as
     earlier rounds might have left them."""
     return lambda a, o, i, w: w + o.given(offsets)[i]
-
-
-def weighted_difference(inner: Callable[..., Any], a: Any, o: Any, t: Trained) -> Any:
-    """c_i^+ - c_i times |S| and the client's share of the cohort's records."""
-    return o.count(o.cohort) * (o.records(t.i) / o.tally(o.cohort, o.records)) * inner(o, t)
 
 
 def corrected_after(a: Any, o: Any, i: Any, w: Any, correction: Any) -> Callable[[Any], Any]:

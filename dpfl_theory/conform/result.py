@@ -72,12 +72,12 @@ class Conformance(Tabular):
 
     verdict: ``conforms``, ``differs`` or ``undecided``. ``differs``: the algorithm does not allow some finding, or a
     finding is about what a sampler draws or a noise multiplier claims. ``undecided``: the function's randomness could
-    not be recorded, and samples did not decide.  reading: which of the algorithm's readings it is, or from which the deviations are counted;  declared: the names of declared
-    variations;  faults: the
-    deviations;  notes: what was not compared, and other remarks;  settings: the values of the hyper-parameters that
-    were used;  privacy: of one round, see `README`;  compared: the number of probes;  seconds: the duration;  assumed:
-    the hyper-parameters that are neither arguments of the function nor given, with the first of their assumed values;
-    warnings: those of the import of the function's module (`dpfl_theory.runtime.recorded_warnings`).
+    not be recorded, and samples did not decide. reading: which of the algorithm's readings it is, or from which the
+    deviations are counted; declared: the names of declared variations; faults: the deviations; notes: what was not
+    compared, and other remarks; settings: the values of the hyper-parameters that were used; privacy: of one round,
+    see `README`; compared: the number of probes; seconds: the duration; assumed: the hyper-parameters that are
+    neither arguments of the function nor given, with the first of their assumed values; warnings: those of the import
+    of the function's module (`dpfl_theory.runtime.recorded_warnings`).
     """
 
     algorithm: str

@@ -85,7 +85,7 @@ def observed_choices(player: Player, path: Path) -> list[dict[str, Any]]:
 
 
 def _together(points: Points) -> bool:
-    """Whether all clients begin a round at one point, as after a communication. It tells rounds with a communication
+    """Whether all clients start a round at one point, as after a communication. This shows rounds with a communication
     where w moves in all rounds."""
     starts = [own[0] for own in points.values()]
     return all(np.array_equal(one, starts[0]) for one in starts)

@@ -58,7 +58,7 @@ def _in_place() -> Iterator[Fault]:
         for move in moves:
             yield local_fault(
                 IN_PLACE,
-                f"only the first client of a cohort starts at w, and each of the others at the last one's end, {words}. "
+                f"only the first client of a cohort starts at w, and each other one at the last one's end, {words}. "
                 "One cause is that all change one array in place, another that y is not set to w for each client: "
                 "start each with a copy of its own, y = w.copy()",
                 private=True,

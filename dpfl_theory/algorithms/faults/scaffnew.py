@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfl_theory.algorithms.averaging import mean_of_clients
 from dpfl_theory.algorithms.faults import (
     average_fault,
     clip_fault,
@@ -15,7 +16,6 @@ from dpfl_theory.algorithms.faults import (
 )
 from dpfl_theory.algorithms.faults.averaging import COORDINATES, MAXIMUM, SQUARED, Part, stretched, unbounded
 from dpfl_theory.algorithms.faults.noise import NO_NOISE, ROOT, VARIANCE
-from dpfl_theory.algorithms.scaffnew import mean_of_clients
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 

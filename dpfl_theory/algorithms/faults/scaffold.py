@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfl_theory.algorithms.averaging import weighted_difference
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
 from dpfl_theory.algorithms.faults.carried import BY_POSITION
-from dpfl_theory.algorithms.scaffold import weighted_difference
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
 __all__ = ["FAULTS"]
@@ -269,8 +269,8 @@ FAULTS = (
     ),
     control_fault(
         "the server's control variate never moves",
-        "c keeps its first value: add the sum of the differences c_i^+ - c_i over n. One cause is that the server does not "
-        "update c, another that c_i is overwritten before the difference is taken, which then is zero",
+        "c keeps its first value: add the sum of the differences c_i^+ - c_i over n. One cause is that the server does "
+        "not update c, another that c_i is overwritten before the difference is taken, which then is zero",
         seen="KarhouTam/SCAFFOLD-PyTorch, issue 1",
         sent=lambda a, o, t: o.zero,
     ),
