@@ -72,7 +72,7 @@ class Case:
     _seen: dict[int, ObservedDifference] = field(default_factory=dict, repr=False)
 
     def reading_text(self, always: bool) -> str:
-        """The reading that was found, or from which the deviations are counted; empty where there is none, or several.
+        """The reading that was found, or from which the deviations are counted; empty without one, or with several.
         always: also where the algorithm has only this one."""
         known = self.reading is not None and not self.several_readings
         return self.reading.text if known and self.reading and (always or len(self.reference.readings) > 1) else ""
