@@ -402,7 +402,7 @@ class Plan:
         path = next(one for one in self.paths if one.v is self.values[-1])
         n = path.world.n
         rng = np.random.default_rng(self.seed)
-        who = tuple(np.sort(rng.choice(n, n - 1, replace=False)) for _ in path.who)
+        who: tuple[Array, ...] = tuple(np.sort(rng.choice(n, n - 1, replace=False)) for _ in path.who)
         return replace(path, who=path.who if path.v["scheme"] == "full" else who)
 
     @cached_property

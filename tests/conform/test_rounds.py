@@ -63,6 +63,17 @@ def test_a_round_that_does_not_move_w(round: Round, words: str, algorithm: str) 
     assert words in found.faults[0].description
 
 
+@pytest.mark.parametrize(("times", "more"), [(1.0, []), (0.5, ["another noise"])])
+def test_a_round_that_only_adds_noise(times: float, more: list[str]) -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, server_lr: Any, K: Any, C: Any, z: Any
+    ) -> Any:
+        noise = rng.normal(0.0, z * C / len(cohort), len(w))
+        return w + times * server_lr * noise, state
+
+    assert names(conform(round, "dp-fedavg-two-sided", runs=0)) == ["only noise moves w", *more]
+
+
 def fedavg(message: Callable[[Any, Any], Any], server: Callable[..., Any]) -> Round:
     """A round that sends a function of w and the end, and whose server gets w, messages, records and its step size."""
 
@@ -104,7 +115,8 @@ def test_a_step_of_the_same_length_in_another_direction() -> None:
 
 def test_words_on_weights_claim_nothing_of_other_algorithms() -> None:
     equal = fedavg(lambda w, y: y - w, lambda w, sent, sizes, step: w + step * np.mean(sent, axis=0))
-    for algorithm, given in (("fedavg-mcmahan", {}), ("fedavgm", {"beta": 0.0})):
+    cases: list[tuple[str, Any]] = [("fedavg-mcmahan", {}), ("fedavgm", {"beta": 0.0})]
+    for algorithm, given in cases:
         found = conform(equal, algorithm, **given)
         assert names(found) == ["all clients weigh the same"]
         assert ("fedavg-two-sided" in found.faults[0].description) == (algorithm == "fedavg-mcmahan")

@@ -134,7 +134,7 @@ ADAPTIVE = (
 )
 
 
-OF_SIZE: Mapping[str, Callable[..., Any]] = {"scaled": lambda a, o, delta, m, v: m / (o.root(np.abs(v)) + a.adaptivity)}
+OF_SIZE: Mapping[str, Any] = {"scaled": lambda a, o, delta, m, v: m / (o.root(np.abs(v)) + a.adaptivity)}
 
 
 def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:

@@ -35,7 +35,8 @@ MOST_NAMES = 3
 """How many names of deviations that explain first rounds are listed."""
 NEAR = 0.05
 """The relative error allowed in the noise where it is not known which steps had an empty lot."""
-UNKNOWN, AT_REST = "another round", "w does not move"
+UNKNOWN = "another round"
+AT_REST, ONLY_NOISE = "w does not move", "only noise moves w"
 VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 """Names for noise that no known mistake explains, also where the function has no noise that could be silenced."""
 
@@ -47,7 +48,7 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
             case.reading = reading
             return []
     if still := _at_rest(case, seen):
-        return [still]
+        return still
     found = find(case.reference, case.with_more_steps(seen), case.search)
     if found.whole:
         left = with_other_numbers(case, found.whole)
@@ -55,31 +56,33 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     return _unnamed(case, seen, found)
 
 
-def _at_rest(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
-    """The finding that w does not move at all, which excludes others. Where clients start from the ends of others, the
-    cause is seen: it is left to the search."""
-    at_all = False
-    for one in seen:
-        if isinstance(one.probe, Spread):
-            if np.any(one.value):
-                return None
-            continue
-        start = one.probe.world.start
-        if np.any(one.value != start):
-            return None
-        for points in (choices["points"] for choices in one.choices or ()):
-            at_all = at_all or bool(points)
-            if not all(np.array_equal(own[0], start) for own in points.values()):
-                return None
+def _at_rest(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
+    """The finding that w does not move at all, or only by noise, which excludes others; and that on the noise. Where
+    clients start from the ends of others, the cause is seen: it is left to the search."""
+    paths = [one for one in seen if isinstance(one.probe, Path)]
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    points = [choices["points"] for one in paths for choices in one.choices or ()]
+    starts = [(one.first.path.world.start, one) for one in paths]
+    if not paths or any(np.any(one.value != start) for start, one in starts):
+        return []
+    for start, one in starts:
+        for choices in one.choices or ():
+            if not all(np.array_equal(own[0], start) for own in choices["points"].values()):
+                return []
     trained = (
         "the clients' gradients have no effect. One cause is that the new vector is lost, another that the updates or "
         "the step are zero"
-        if at_all
+        if any(points)
         else "no client is asked for a gradient"
     )
-    said = f"every round returns the vector that it was given, and {trained}: return the server's new vector"
-    paths = [one for one in seen if isinstance(one.probe, Path)]
-    return Finding(AT_REST, said, difference(case, paths), case.lines("step")) if paths else None
+    noisy = any(np.any(one.value) for one in spreads)
+    said = f"{'without noise ' if noisy else ''}every round returns the vector that it was given, and {trained}"
+    name = ONLY_NOISE if noisy else AT_REST
+    found = Finding(name, f"{said}: return the server's new vector", difference(case, paths), case.lines("step"))
+    first, reading = first_rounds(spreads), case.reference.readings[0]
+    if not noisy or any(explains(player_of(case.reference, one), first) for one in case.reference.readings):
+        return [found]
+    return [found, *other_noise(case, first, Candidate(reading, (), player_of(case.reference, reading)), [found])]
 
 
 def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Candidate) -> list[Finding]:
