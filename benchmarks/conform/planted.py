@@ -191,12 +191,12 @@ PLANTED = (
         "    return np.concatenate([p / max(1.0, np.linalg.norm(p) / C) for p in parts])",
         "per-layer clipping",
     ),
-    Plant(CLIENTS_ADD_NOISE, "y = w.copy()", "y = w", "the server's parameters are changed in place"),
+    Plant(CLIENTS_ADD_NOISE, "y = w.copy()", "y = w", "a client starts where the one before it ended"),
     Plant(
         CLIENTS_ADD_NOISE,
         "y = w.copy()",
         "y = w",
-        "the server's parameters are changed in place",
+        "a client starts where the one before it ended",
         "        update = local_training(clients[i], w, eta, E)",
         "        before = w.copy()\n        local_training(clients[i], w, eta, E)\n        update = (before - w) / eta",
     ),
@@ -328,7 +328,7 @@ PLANTED = (
         BUILT_IN_PARAMETERS,
         "    total = 0.0\n",
         "    total, x = 0.0, w\n",
-        "the server's parameters are changed in place",
+        "a client starts where the one before it ended",
         "        x = w\n",
         "",
     ),
@@ -349,6 +349,14 @@ PLANTED = (
     Plant(NORMALISED, "C * u / norm", "u / norm", "normalised to length 1"),
     Plant(NORMALISED, "sigma, size=len(w)", "sigma / np.sqrt(len(w)), size=len(w)", "noise divided by sqrt(d)"),
     # SCAFFOLD
+    Plant(
+        SCAFFOLD,
+        "for i in cohort:\n        c_i = state.c_i[i].copy()",
+        "for j, i in enumerate(cohort):\n        c_i = state.c_i[j].copy()",
+        "what clients keep is stored by their place in the cohort",
+        "state.c_i[i] = c_plus",
+        "state.c_i[j] = c_plus",
+    ),
     Plant(SCAFFOLD, "delta_c += c_plus - c_i", "delta_c += c_plus", "control variate sent whole"),
     Plant(SCAFFOLD, "/ (K * eta_l)", "/ K", "control variate scaled by epochs"),
     Plant(SCAFFOLD, "/ (K * eta_l)", "/ eta_l", "control variate without the number of local steps"),
@@ -444,6 +452,12 @@ PLANTED = (
     ),
     # DP-ScaffNew
     Plant(
+        SCAFFNEW,
+        "        return w, (x, h)\n    sent",
+        "        return x.mean(axis=0), (x, h)\n    sent",
+        "the clients' mean without a communication",
+    ),
+    Plant(
         SCAFFNEW, "p / eta * (mean - sent[i])", "p / eta * (sent[i] - mean)", "the control variate has the wrong sign"
     ),
     Plant(SCAFFNEW, "p / eta * (mean", "1 / (p * eta) * (mean", "p divides the control variate"),
@@ -515,7 +529,6 @@ PLANTED = (
         "    mean = np.mean([sent[i] for i in range(n) if speak[i]], axis=0)\n    w = w + mean\n"
         "    h = np.array([h[i] + p / eta * (mean - sent[i]) if speak[i] else h[i] for i in range(n)])\n"
         "    return w, (np.array([w if speak[i] else x[i] for i in range(n)]), h)",
-        beside=("a wrong probability of communication",),
     ),
     Plant(SCAFFNEW, "+ rng.normal(0.0, sigma, len(w)))", ")", "no noise"),
     Plant(

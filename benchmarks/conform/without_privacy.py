@@ -122,6 +122,10 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
     ),
 )
 
+FEDAVG += (
+    ("fedavg_weighted", "w + server_lr * (mean - w)", "server_lr * mean", "the global step size multiplies w"),
+    ("fedavg_weighted", "w + server_lr * (mean - w)", "w", "w does not move"),
+)
 PULL = "mu * (y - w)"
 STEP = "y = y - lr * (clients[i].gradient(y) + mu * (y - w))"
 PLAIN = "y = y - lr * clients[i].gradient(y)"
@@ -154,6 +158,15 @@ FEDPROX: tuple[tuple[Any, ...], ...] = (
     ),
     ("fedprox", "np.mean(ends, axis=0)", "np.sum(ends, axis=0)", "no division"),
     ("fedprox", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
+    (
+        "fedprox",
+        "(y - w))\n        ends.append(y)\n    return np.mean(ends, axis=0), state",
+        "(y - state.get(i, w)))\n        ends.append(y)\n"
+        "    return np.mean(ends, axis=0), {**state, **dict(zip(cohort, ends))}",
+        "the proximal term pulls to the client's last end",
+        "    ends = []\n",
+        "    state = state or {}\n    ends = []\n",
+    ),
     ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
 )
 
@@ -190,6 +203,12 @@ FEDAVGM: tuple[tuple[Any, ...], ...] = (
         "the server's momentum without the last average",
         "return w + server_lr * velocity, velocity",
         "return w, velocity",
+    ),
+    (
+        "fedavgm",
+        "w + server_lr * velocity, velocity",
+        "momentum * w + (1 - momentum) * (w + server_lr * delta), None",
+        "1 - beta times the step, without momentum",
     ),
     ("fedavgm", VELOCITY, "velocity = delta - momentum * velocity", "the server's momentum has the wrong sign"),
     ("fedavgm", "+ delta", "+ server_lr * delta", "the global step size twice"),
@@ -246,6 +265,14 @@ FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedadam", "for i in cohort], axis=0)", "for i in cohort], axis=0) / lr", OVER_STEP),
     ("fedadam", "for i in cohort], axis=0)", "for i in cohort], axis=0) * 0.7", OF_MULTIPLE),
     ("fedyogi", "np.sign(v - square)", "np.sign(square - v)", "the sign of the second moment", "", "", NOT_FINITE),
+    (
+        "fedyogi",
+        "np.sign(v - square)",
+        "np.sign(square - v)",
+        "the sign of the second moment",
+        "np.sqrt(v)",
+        "np.sqrt(np.abs(v))",
+    ),
     ("fedyogi", "v = v - (1 - b2) * square * np.sign(v - square)", "v = v + square", "the second moment of FedAdagrad"),
     ("fedyogi", "epsilon**2", "0.0", "v starts at 0"),
     (
@@ -285,6 +312,14 @@ FEDDYN: tuple[tuple[Any, ...], ...] = (
     ),
     ("feddyn", "moved / len(cohort)", "moved / len(clients)", "the mean over all clients in place of the cohort"),
     ("feddyn", "moved / len(cohort) - h", "0.0 - h", "h is subtracted from w in place of the clients' mean"),
+    (
+        "feddyn",
+        "for i in cohort:",
+        "for j, i in enumerate(cohort):",
+        "what clients keep is stored by their place in the cohort",
+        " - dual[i])\n        dual[i] -=",
+        " - dual[j])\n        dual[j] -=",
+    ),
     ("feddyn", "range(epochs)", "range(epochs + 1)", "one epoch too many"),
     ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),
 )

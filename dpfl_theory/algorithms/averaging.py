@@ -9,7 +9,10 @@ from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["SERVER_NOISE", "Averaging", "over_cohort", "with_momentum"]
+__all__ = [
+    *("SERVER_NOISE", "Averaging", "mean_of_clients", "over_cohort", "weighted_difference"),
+    "with_momentum",
+]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
@@ -19,6 +22,16 @@ def over_cohort(a: Any, o: Any, members: Any) -> Any:
     """Division by |S|."""
     size = o.count(members)
     return o.when(size > 0, lambda: size, lambda: 1)
+
+
+def mean_of_clients(a: Any, o: Any, w: Any, ends: Any) -> Any:
+    """The mean of the clients' vectors, as a server would see it that gets them in every round."""
+    return o.sum(o.everyone, ends) / o.n
+
+
+def weighted_difference(inner: Callable[..., Any], a: Any, o: Any, t: Any) -> Any:
+    """What client t.i sends for SCAFFOLD's c, times |S| and the client's share of the cohort's records."""
+    return o.count(o.cohort) * (o.records(t.i) / o.tally(o.cohort, o.records)) * inner(o, t)
 
 
 class Averaging(Algorithm):

@@ -69,6 +69,13 @@ MOMENTUM = (
         velocity=lambda a, o, v, delta: a.decay * v + (1 - a.decay) * delta,
     ),
     step_fault(
+        "1 - beta times the step, without momentum",
+        "w moves by 1 - beta times the step of FedAvg in each round. One cause is that the parameters w and w' before "
+        "and after that step are averaged, beta w + (1 - beta) w', another a moving average that starts again in each "
+        "round: keep v = beta v + Delta, and move along v",
+        velocity=lambda a, o, v, delta: (1 - a.decay) * delta,
+    ),
+    step_fault(
         "the server's momentum is not kept",
         "v starts at 0 in every round, so that this is FedAvg: keep it as the state",
         velocity=lambda a, o, v, delta: delta,

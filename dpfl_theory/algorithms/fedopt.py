@@ -33,10 +33,10 @@ class FedAdam(EqualFedAvg):
     title = "FedAdam"
     source = "Reddi et al. 2021 Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("squares of the average, equal weights"),
-        Reading("squares of the momentum, as the first version prints", OF_MOMENTUM),
-        Reading("squares of the average, weights by numbers of records", BY_RECORDS),
-        Reading("squares of the momentum, weights by numbers of records", {**OF_MOMENTUM, **BY_RECORDS}),
+        Reading("squares of the average", weights="equal weights"),
+        Reading("squares of the momentum, as the first version prints", OF_MOMENTUM, "equal weights"),
+        Reading("squares of the average", BY_RECORDS, "weights by numbers of records"),
+        Reading("squares of the momentum", {**OF_MOMENTUM, **BY_RECORDS}, "weights by numbers of records"),
     )
 
     local_step = replace(EqualFedAvg.local_step, symbol="eta_l")

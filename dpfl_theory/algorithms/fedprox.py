@@ -10,7 +10,7 @@ one probability and weight them by their records. Both are readings. With mu = 0
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.faults import local_fault
@@ -28,8 +28,8 @@ class FedProx(EqualFedAvg):
     title = "FedProx"
     source = "Li et al. 2020 Algorithm 2"
     readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("the mean of the cohort, as printed"),
-        Reading("weights by numbers of records, as in the paper's experiments", BY_RECORDS),
+        Reading("", weights="the mean of the cohort, as printed"),
+        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
     )
 
     proximal = Parameter(
@@ -59,7 +59,7 @@ class FedProx(EqualFedAvg):
 TERM = (
     local_fault(
         "no proximal term",
-        "the local steps are those of FedAvg: the proximal term is missing, or y is compared with itself, so that it "
+        "the proximal term has no effect in the local steps: it is missing, or y is compared with itself, so that it "
         "is 0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
         seen="FL-bench, issue 165; OpenFL, issue 823",
         pull=lambda a, o, y, w: o.zero,
@@ -102,6 +102,14 @@ TERM = (
         "the loss gets mu times the sum of the layers' norms: add (mu/2) times the squares of these norms",
         pull=lambda a, o, y, w: o.by_layer(y - w, lambda part: o.stretch(part, a.proximal)),
     ),
+    local_fault(
+        "the proximal term pulls to the client's last end",
+        "mu (y - v) is added to the gradient, where the client ended at v when it last took part: add mu (y - w), "
+        "with the server's parameters w",
+        direction=lambda a, o, i, y, w: a.gradient(o, i, y) + a.proximal * (y - a.ends.get(int(i), w)),
+        local=Extends(lambda inner, a, o, w, i: a.new_ends.setdefault(int(i), inner(o, w, i))),
+        round=Extends(lambda inner, a, o, w, state: with_ends(inner, a, o, w, state)),
+    ),
     *(
         local_fault(
             "the proximal term misses layers",
@@ -123,7 +131,7 @@ TERM = (
     ),
     local_fault(
         "the proximal term once, after the local steps",
-        "the local steps are those of FedAvg, and one step on the term follows: add mu (y - w) to each gradient",
+        "the local steps do not have the term, and one step on it follows: add mu (y - w) to each gradient",
         pull=lambda a, o, y, w: o.zero,
         local=Extends(lambda inner, a, o, w, i: moved(a, o, inner(o, w, i), w)),
     ),
@@ -137,6 +145,14 @@ TERM = (
     ),
 )
 """Mistakes in the proximal term."""
+
+
+def with_ends(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round that also keeps where each client ended."""
+    before, a.ends = (None, {}) if state is None else state if isinstance(state, tuple) else (state, {})
+    a.new_ends = {}
+    w, after = inner(o, w, before)
+    return w, (after, {**a.ends, **a.new_ends})
 
 
 def only(o: Any, u: Any, k: int) -> Any:

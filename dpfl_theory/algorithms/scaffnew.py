@@ -5,17 +5,20 @@ hou2023 Algorithm 2, with control variates that start at zero; a round is an ite
         Delta_i = clip(y_i - x, C) + N(0, sigma^2 I);  x = x_i = x + mean_j Delta_j;
         h_i = h_i + (p/eta)(mean_j Delta_j - Delta_i)
     else  x_i = y_i
+The server has no vector in rounds without a communication. It keeps the last one; in ScaffNew the mean of the x_i is
+another reading. Both give the same x_i.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
+from dpfl_theory.algorithms.averaging import mean_of_clients
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
+from dpfl_theory.core.algorithm import Algorithm, Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
 __all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
@@ -40,6 +43,12 @@ class ScaffNew(Algorithm):
     title = "ScaffNew"
     source = "hou2023 Algorithm 2 without clipping and noise"
     observed = ("messages",)
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("w stays in rounds without a communication"),
+        Reading(
+            "w is the mean of the clients' vectors in rounds without a communication", {"skipped": mean_of_clients}
+        ),
+    )
 
     step = replace(FedAvg.local_step, meaning="step", aliases=("step", "lr", "learning_rate", "gamma"))
     probability = Parameter(
@@ -114,6 +123,10 @@ class ScaffNew(Algorithm):
         """Where a client goes on after a communication."""
         return w
 
+    def skipped(self, o: Any, w: Any, ends: Any) -> Any:
+        """The server's vector in a round without a communication, in which clients end there."""
+        return w
+
     def communicated(self, o: Any, w: Any, ends: Any, h: Any) -> tuple[Any, Any]:
         """The server's vector and the state after a communication of clients that ended there."""
         t = self.exchange(o, w, ends)
@@ -132,7 +145,8 @@ class ScaffNew(Algorithm):
             def exchange() -> Exchange:
                 return self.exchange(o, w, ends)
 
-            return w, (ends, o.each(o.everyone, lambda i: self.idle(o, h[i], x[i], exchange, i)))
+            h_after = o.each(o.everyone, lambda i: self.idle(o, h[i], x[i], exchange, i))
+            return self.skipped(o, w, ends), (ends, h_after)
 
         found: tuple[Any, Any] = o.when(o.coin(self.probability), communicate, skip)
         return found
@@ -153,6 +167,7 @@ class DPScaffNew(ScaffNew):
     protects = "client"
     sigma_of = "message"
     rounds = "iterations"
+    readings: ClassVar[tuple[Reading, ...]] = Algorithm.readings
 
     threshold = replace(
         DPTwoSidedFedAvg.threshold,

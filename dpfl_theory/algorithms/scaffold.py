@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import Averaging, over_cohort
+from dpfl_theory.algorithms.averaging import Averaging, over_cohort, weighted_difference
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.core.parameter import Range
 
 __all__ = ["ALGORITHMS", "Scaffold", "Trained", "all_users", "lagging"]
@@ -41,6 +41,12 @@ def lagging(offsets: Sequence[Sequence[float]]) -> Callable[..., Any]:
     return lambda a, o, i, w: w + o.given(offsets)[i]
 
 
+def corrected_after(a: Any, o: Any, i: Any, w: Any, correction: Any) -> Callable[[Any], Any]:
+    """A direction whose optimizer does not see the correction."""
+    along = a.along(o, i, lambda y: a.direction(o, i, y, w))
+    return lambda y: along(y) + correction
+
+
 class Scaffold(Averaging):
     """SCAFFOLD with full gradients; the state is c and the clients' c_i."""
 
@@ -55,6 +61,15 @@ class Scaffold(Averaging):
             {"control": lambda a, o, t: a.gradient(o, t.i, t.w)},
         ),
     )
+
+    declared_readings: ClassVar[Mapping[str, Reading]] = {
+        "weights by numbers of records": Reading(
+            "c moves by differences with the same weights", {"sent": Extends(weighted_difference)}
+        ),
+        "momentum in the local steps": Reading(
+            "momentum of the gradients alone, to whose steps c - c_i is added", {"corrected": corrected_after}
+        ),
+    }
 
     counts: ClassVar[Mapping[str, str]] = {"warm_start": "warm rounds"}
     warm_start = 0
@@ -103,11 +118,14 @@ class Scaffold(Averaging):
         """The clients of a warm round; ``cohort`` are those that are drawn as in any other round."""
         return cohort
 
+    def corrected(self, o: Any, i: Any, w: Any, correction: Any) -> Callable[[Any], Any]:
+        """The direction of the local steps of client i from w, with this correction."""
+        return self.along(o, i, lambda y: self.direction(o, i, y, w) + correction)
+
     def train(self, o: Any, w: Any, i: Any, own: Any, c: Any) -> Trained:
         """The local steps of client i, which reads c_i and c."""
         correction = self.correction(o, own, c)
-        along = self.along(o, i, lambda y: self.direction(o, i, y, w) + correction)
-        y = o.descend(w, i, self.rate(o), self.steps(o, i), along)
+        y = o.descend(w, i, self.rate(o), self.steps(o, i), self.corrected(o, i, w, correction))
         t = Trained(i, own, c, w, y)
         return replace(t, new=self.control(o, t))
 

@@ -42,8 +42,9 @@ effect."""
 @dataclass
 class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
-    max_epsilon: the largest epsilon that a given noise multiplier may claim; given: the names of given
-    hyper-parameters; search: an earlier search, which goes on. The results are the matching reading,
+    max_epsilon: the largest epsilon that a given noise multiplier may claim; several_readings: whether the deviations
+    may be those from other readings; given: the names of given hyper-parameters; search: an earlier search, which
+    goes on. The results are the matching reading,
     whether samples left it open, notes, the privacy of one round, and the number of
     comparisons."""
 
@@ -54,6 +55,7 @@ class Case:
     alpha: float
     seed: int
     reading: Reading | None = None
+    several_readings: bool = False
     undecided: bool = False
     notes: list[str] = field(default_factory=list)
     privacy: dict[str, Any] = field(default_factory=dict)
@@ -65,6 +67,12 @@ class Case:
     given: Collection[str] = ()
     search: Search | None = None
     _seen: dict[int, ObservedDifference] = field(default_factory=dict, repr=False)
+
+    def reading_text(self, always: bool) -> str:
+        """The reading that was found, or from which the deviations are counted; empty without one, or with several.
+        always: also where the algorithm has only this one."""
+        known = self.reading is not None and not self.several_readings
+        return self.reading.text if known and self.reading and (always or len(self.reference.readings) > 1) else ""
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there. It is called once for each probe."""

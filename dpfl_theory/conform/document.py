@@ -41,13 +41,16 @@ class ConformDocument(Table):
     source: str = described_field("where it is printed")
     function: str = described_field("the function's name")
     verdict: Literal["conforms", "differs", "undecided"] = described_field("the verdict; exit codes 0, 1 and 3")
-    reading: str | None = described_field("which of the algorithm's readings it is, if it conforms to one of several")
+    reading: str | None = described_field(
+        "which of the algorithm's readings it is, or from which the deviations are counted"
+    )
     faults: list[Fault] = described_field("what is wrong")
     notes: list[str] = unstable_field("what was not compared, and other remarks")
     settings: list[dict[str, Any]] = described_field("the values of the hyper-parameters that were used")
     assumed: dict[str, Any] = described_field(
         "hyper-parameters that are neither arguments of the function nor given, with their assumed values"
     )
+    declared: list[str] = described_field("the names of declared variations")
     privacy: dict[str, Any] = unstable_field(
         "of one round: the neighbours' distance, the sensitivity, epsilon and what is claimed"
     )

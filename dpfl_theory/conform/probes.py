@@ -399,6 +399,15 @@ class Plan:
         return replace(path, v={**path.v, symbol: MORE_STEPS, "local_steps": MORE_STEPS})
 
     @cached_property
+    def large_cohorts(self) -> Path:
+        """A path of the last setting whose cohorts have all clients but one."""
+        path = next(one for one in self.paths if one.v is self.values[-1])
+        n = path.world.n
+        rng = np.random.default_rng(self.seed)
+        who: tuple[Array, ...] = tuple(np.sort(rng.choice(n, n - 1, replace=False)) for _ in path.who)
+        return replace(path, who=path.who if path.v["scheme"] == "full" else who)
+
+    @cached_property
     def spreads(self) -> list[Spread]:
         """Two rounds, or as many as its noise needs, with every setting. More rounds with cohorts of other sizes and
         in another world, since noise must not depend on the data. Many rounds with the first setting, since noise must

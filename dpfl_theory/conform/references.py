@@ -49,10 +49,17 @@ class Reference:
         """The unit of privacy, ``client`` or ``record``; empty without noise."""
         return self.algorithm.protects
 
-    @property
+    @cached_property
     def readings(self) -> tuple[Reading, ...]:
-        """The rounds that conform."""
-        return self.algorithm.readings
+        """The rounds that conform: those that do not replace what is declared, and second readings of that."""
+        plain = {n for one in self.declared for n, part in one.parts.items() if not isinstance(part, Extends)}
+        own = [one for one in self.algorithm.readings if not one.parts.keys() & plain]
+        found = [replace(one, weights="") if "weight" in plain else one for one in own]
+        known = self.algorithm.declared_readings
+        for more in (known[one.name] for one in self.declared if one.name in known):
+            named = [(", ".join(filter(None, (one.name, more.name))), one) for one in found]
+            found += [replace(one, name=name, parts={**one.parts, **more.parts}) for name, one in named]
+        return tuple(found)
 
     @property
     def level(self) -> str:
@@ -90,7 +97,7 @@ class Reference:
                 raise InputError(
                     f"{self.name} has no {missing[0]} in its round, so it cannot have {one.name}: leave it out"
                 )
-        return replace(self, declared=tuple(declared)).with_parts()
+        return Reference(self.algorithm, declared=tuple(declared)).with_parts()
 
     def with_parts(self, *parts: Mapping[str, Any]) -> Reference:
         """The reference with these parts of its round replaced; those that extend others come last."""

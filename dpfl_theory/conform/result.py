@@ -70,11 +70,12 @@ class Conformance(Tabular):
 
     verdict: ``conforms``, ``differs`` or ``undecided``. ``differs``: the algorithm does not allow some finding, or a
     finding is about what a sampler draws or a noise multiplier claims. ``undecided``: the function's randomness could
-    not be recorded, and samples did not decide.  reading: which of the algorithm's readings it is;  faults: the
-    deviations;  notes: what was not compared, and other remarks;  settings: the values of the hyper-parameters that
-    were used;  privacy: of one round, see `README`;  compared: the number of probes;  seconds: the duration;  assumed:
-    the hyper-parameters that are neither arguments of the function nor given, with the first of their assumed values;
-    warnings: those of the import of the function's module (`dpfl_theory.runtime.recorded_warnings`).
+    not be recorded, and samples did not decide. reading: which of the algorithm's readings it is, or from which the
+    deviations are counted; declared: the names of declared variations; faults: the deviations; notes: what was not
+    compared, and other remarks; settings: the values of the hyper-parameters that were used; privacy: of one round,
+    see `README`; compared: the number of probes; seconds: the duration; assumed: the hyper-parameters that are
+    neither arguments of the function nor given, with the first of their assumed values; warnings: those of the import
+    of the function's module (`dpfl_theory.runtime.recorded_warnings`).
     """
 
     algorithm: str
@@ -92,6 +93,7 @@ class Conformance(Tabular):
     alpha: float = 1e-6
     versions: Mapping[str, str] = field(default_factory=dict)
     assumed: Mapping[str, Any] = field(default_factory=dict)
+    declared: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()
 
     @property
@@ -140,6 +142,7 @@ class Conformance(Tabular):
             "notes": list(self.notes),
             "settings": [dict(v) for v in self.settings],
             "assumed": dict(self.assumed),
+            "declared": list(self.declared),
             "privacy": dict(self.privacy),
             "compared": dict(self.compared),
             "seconds": self.seconds,
@@ -154,8 +157,12 @@ class Conformance(Tabular):
         words = "its round is that of" if alike else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
         head += ", but something else is wrong" if alike else ""
-        head += f", read as: {self.reading}" if self.reading and self.conforms else ""
-        lines = [f"tried: {_symbols(v)}" for v in self.settings]
+        agrees = bool(self.reading) and (self.conforms or bool(alike))
+        head += f", read as: {self.reading}" if agrees else ""
+        lines = [f"with declared {joined(self.declared)}"] if self.declared else []
+        if self.reading and not agrees and self.verdict == DIFFERS:
+            lines.append(f"the deviations are those from one reading of the algorithm: {self.reading}")
+        lines += [f"tried: {_symbols(v)}" for v in self.settings]
         if self.assumed:
             remedy = "; give the values that it has built in, if they differ" if self.faults else ""
             lines.append(f"assumed (not an argument of the function): {_symbols(self.assumed)}{remedy}")

@@ -73,7 +73,20 @@ def observed_choices(player: Player, path: Path) -> list[dict[str, Any]]:
             "points": points,
             "steps": {i: max(len(own), len(batches.get(i, ()))) for i, own in points.items()},
         }
+    if float(path.v.get("p", 1.0)) < 1.0 and all(choices["moved"] for choices in found):
+        log.clear()
+        player(w, state, clients, path.who[-1], rng, {**path.v, "number": len(path.who)})
+        after = [*(choices["points"] for choices in found[1:]), points_of(log)]
+        for choices, points in zip(found, after):
+            choices["moved"] = _together(points)
     return found
+
+
+def _together(points: Points) -> bool:
+    """Whether all clients start a round at one point, as after a communication. This shows rounds with a communication
+    where w moves in all rounds."""
+    starts = [own[0] for own in points.values()]
+    return all(np.array_equal(one, starts[0]) for one in starts)
 
 
 class _Silent:

@@ -113,11 +113,17 @@ def with_number(description: str, usual: tuple[float, ...], of: Callable[[float]
 
 @dataclass(frozen=True)
 class Reading:
-    """Another round that the words of the same algorithm allow, and that conforms: its name and the parts that
-    differ."""
+    """Another round that the words of the same algorithm allow, and that conforms: its name, the parts that differ,
+    and its weights in words, which are not said where others are declared."""
 
     name: str
     parts: Mapping[str, Callable[..., Any] | Extends] = field(default_factory=dict)
+    weights: str = ""
+
+    @property
+    def text(self) -> str:
+        """The name and the weights."""
+        return ", ".join(filter(None, (self.name, self.weights)))
 
 
 @dataclass(frozen=True)
@@ -192,6 +198,8 @@ class Algorithm:
     level: ClassVar[str] = "threshold"
     """The parameter, if it has one, at whose length the bound on a message begins."""
     readings: ClassVar[tuple[Reading, ...]] = (Reading("as printed"),)
+    declared_readings: ClassVar[Mapping[str, Reading]] = {}
+    """A second reading of a declared variation, by its name."""
     counts: ClassVar[Mapping[str, str]] = {}
     """Attributes besides the parameters that change the run, whole numbers from 0, and what they count."""
     replaced_parts: ClassVar[tuple[str, ...]] = ()

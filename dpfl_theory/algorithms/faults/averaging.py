@@ -124,12 +124,13 @@ AVERAGING = (
     ),
     average_fault(
         "weights by numbers of records",
-        "messages are weighted by their clients' shares of the records, but the algorithm gives all the same weight: "
-        "with these weights one client moves the average by up to its share times the threshold. So the noise must be "
-        "calibrated to the largest share",
+        "messages are weighted by their clients' shares of the cohort's records, which are not the algorithm's "
+        "weights. One client then moves the average by up to its share times the threshold, so that noise on the "
+        "average must be calibrated to the largest share; noise that a message has before it is weighted shrinks with "
+        "it",
         plain=(
-            "messages are weighted by their clients' shares of the records, as in FedAvg of McMahan et al. 2017, but "
-            "the algorithm of this comparison gives all the same weight; compare it with fedavg-mcmahan"
+            "messages are weighted by their clients' shares of the cohort's records, as in FedAvg of McMahan et al. "
+            "2017, which are not the weights of the algorithm of this comparison; compare it with fedavg-mcmahan"
         ),
         weight=by_records,
         divisor=lambda a, o, members: 1.0,
@@ -154,6 +155,12 @@ AVERAGING = (
         "the server moves in the opposite direction: with u = (w - y)/eta it should be w - step, with u = y - w it "
         "should be w + step",
         move=lambda a, o, w, step: w - a.sign * a.global_step * step,
+    ),
+    step_fault(
+        "the global step size multiplies w",
+        "the server's new vector is multiplied by the step size, and so is w in it, as where the step size multiplies "
+        "the average of the clients' ends: it should multiply the step from w",
+        move=lambda a, o, w, step: a.global_step * (w + a.sign * step),
     ),
     step_fault(
         "no global step size",

@@ -1,4 +1,4 @@
-"""Mistakes in averaging rounds that carry over from one client or one round to the next: parameters changed in place,
+"""Mistakes in averaging rounds that carry over from one client or one round to the next: starts where others ended,
 momentum, an adaptive threshold, and a cohort that the round draws itself."""
 
 from __future__ import annotations
@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, local_fault, step_fault
+from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, control_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import Part, scaled
-from dpfl_theory.core.algorithm import Fault, with_number
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
+IN_PLACE = "a client starts where the one before it ended"
 LEARNS = "a clip level that learns from data without noise"
 
 MOMENTUM = (0.1, 0.5, 0.8, 0.9, 0.95, 0.99)
@@ -26,8 +27,8 @@ class _Chain(list[Any]):
 
 
 def _in_place() -> Iterator[Fault]:
-    """The server's parameters are changed in place. The variants differ in what a client's end is compared with, and in
-    where the server moves from. The comparison is with the client's own parameters (the same array), the round's start
+    """Clients that start where others ended. The variants differ in what a client's end is compared with, and in where
+    the server moves from. The comparison is with the client's own parameters (the same array), the round's start
     or the client's start."""
     bases: tuple[tuple[str, Callable[[Any, Any, Any], Any]], ...] = (
         ("so that its update is zero", lambda w, start, y: y),
@@ -54,9 +55,10 @@ def _in_place() -> Iterator[Fault]:
     for words, base in bases:
         for move in moves:
             yield local_fault(
-                "the server's parameters are changed in place",
-                f"a client's local steps change w itself, from which the next client then starts, {words}: start with "
-                "a copy, y = w.copy(), and do not use -= on arrays that the round does not own",
+                IN_PLACE,
+                f"only the first client of a cohort starts at w, and each other one at the last one's end, {words}. "
+                "One cause is that all change one array in place, another that y is not set to w for each client: "
+                "start each with a copy of its own, y = w.copy()",
                 private=True,
                 updates=chained(base),
                 server=move,
@@ -87,6 +89,23 @@ def _momentum() -> Iterator[Fault]:
             )
 
         yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
+
+
+def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round whose clients read and write the memory of their place in the cohort, not their own."""
+    first, own = a.initial(o, w) if state is None else state
+    members = list(o.cohort)
+    read = o.put(own, members, [own[j] for j in range(len(members))])
+    w, (first, written) = inner(o, w, (first, read))
+    return w, (first, o.put(own, range(len(members)), [written[i] for i in members]))
+
+
+BY_POSITION = control_fault(
+    "what clients keep is stored by their place in the cohort",
+    "a client reads what the client at its place in the last cohort kept: store it by the client's number",
+    round=Extends(by_position),
+)
+"""For rounds whose state is the server's part and a list with one of each client."""
 
 
 def _cohort() -> Iterator[Fault]:

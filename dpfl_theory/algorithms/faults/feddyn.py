@@ -6,6 +6,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import control_fault, local_fault, step_fault
+from dpfl_theory.algorithms.faults.carried import BY_POSITION
 from dpfl_theory.algorithms.faults.mcmahan import TRAINING, without
 from dpfl_theory.core.algorithm import Fault
 
@@ -39,7 +40,7 @@ OBJECTIVE = (
     ),
     local_fault(
         "no linear term",
-        "the local steps are those of FedProx: subtract the client's lambda_k from each gradient",
+        "lambda_k has no effect in the local steps: subtract the client's lambda_k from each gradient",
         linear=lambda a, o, i, dual: o.zero,
     ),
     local_fault(
@@ -56,6 +57,7 @@ OBJECTIVE = (
 """Mistakes in the local objective."""
 
 DUALS = (
+    BY_POSITION,
     control_fault(
         "the client's state moves the wrong way",
         "lambda_k gets alpha (y - w): subtract it, so that lambda_k is the gradient at y",

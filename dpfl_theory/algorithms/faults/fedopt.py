@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.faults import step_fault
@@ -132,6 +132,9 @@ ADAPTIVE = (
 )
 
 
+OF_SIZE: Mapping[str, Any] = {"scaled": lambda a, o, delta, m, v: m / (o.root(np.abs(v)) + a.adaptivity)}
+
+
 def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
     """A server whose v is that of the averaged parameters."""
     before, squares = a.initial(o, w) if state is None else state
@@ -192,13 +195,15 @@ def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
         )
     )
     if cls.name == "fedyogi":
-        found.append(
+        found += [
             step_fault(
                 "the sign of the second moment",
-                "v rises where it is above the square: the sign is that of v - Delta^2, and it is subtracted",
+                f"v rises where it is above the square{words}: the sign is that of v - Delta^2, and it is subtracted",
                 second=lambda a, o, v, square: 2 * v - cls.second(a, o, v, square),
+                **parts,
             )
-        )
+            for words, parts in (("", {}), (", and the step has the root of |v|, since v becomes negative", OF_SIZE))
+        ]
     return found
 
 

@@ -43,8 +43,7 @@ def both(name: str, description: str, **parts: Any) -> Iterator[Fault]:
 
 UNWEIGHTED = average_fault(
     "all clients weigh the same",
-    "the clients' ends are averaged with equal weights: weight each by its number of records, n_k over their sum in "
-    "the cohort (with equal weights it is fedavg-two-sided)",
+    "the clients have equal weights: weight each by its number of records, n_k over their sum in the cohort",
     seen="Federated-Learning-PyTorch, issue 27; FedLab, issue 305",
     weight=lambda a, o, i, members: None,
     divisor=over_cohort,
@@ -246,4 +245,8 @@ TRAINING = (
 )
 """Mistakes in the local epochs."""
 
-FAULTS = (*WEIGHTED, *COHORT, *TRAINING)
+OTHER = replace(
+    UNWEIGHTED,
+    description=f"{UNWEIGHTED.description} (with equal weights and full gradients the algorithm is fedavg-two-sided)",
+)
+FAULTS = (OTHER, *(one for one in WEIGHTED if one is not UNWEIGHTED), *COHORT, *TRAINING)

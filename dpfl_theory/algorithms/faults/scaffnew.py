@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfl_theory.algorithms.averaging import mean_of_clients
 from dpfl_theory.algorithms.faults import (
     average_fault,
     clip_fault,
@@ -317,6 +318,13 @@ NOISE = (
     ),
 )
 HEARD = (
+    average_fault(
+        "the clients' mean without a communication",
+        "in rounds without a communication w is the mean of the clients' vectors, without clipping and noise: keep the "
+        "server's vector, which clients do not reach in these rounds",
+        private=True,
+        skipped=mean_of_clients,
+    ),
     control_fault(
         "the control variate without the noise",
         "h_i moves by the message before the noise was added: the mean has the noise, so the h_i no longer add up to "

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from dpfl_theory.algorithms.averaging import weighted_difference
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
+from dpfl_theory.algorithms.faults.carried import BY_POSITION
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
 NO_C = "c is missing in the new control variate"
@@ -105,11 +107,6 @@ def steps_in_control() -> Iterator[Fault]:
     )
 
 
-def weighted_difference(inner: Callable[..., Any], a: Any, o: Any, t: Any) -> Any:
-    """c_i^+ - c_i times |S| and the client's share of the cohort's records."""
-    return o.count(o.cohort) * by_records(a, o, t.i, o.cohort) * inner(o, t)
-
-
 def all_move(change: Callable[..., Any], hears: bool) -> Part:
     """Also the control variates of clients that take no part change. hears: whether these changes enter c."""
 
@@ -190,6 +187,7 @@ def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
 
 
 NEW = (
+    BY_POSITION,
     *in_the_loop(),
     *global_step(),
     *steps_in_control(),
@@ -269,7 +267,8 @@ FAULTS = (
     ),
     control_fault(
         "the server's control variate never moves",
-        "c_i is overwritten before the difference c_i^+ - c_i is taken, which then is zero",
+        "c keeps its first value: add the sum of the differences c_i^+ - c_i over n. One cause is that the server does "
+        "not update c, another that c_i is overwritten before the difference is taken, which then is zero",
         seen="KarhouTam/SCAFFOLD-PyTorch, issue 1",
         sent=lambda a, o, t: o.zero,
     ),
@@ -298,7 +297,7 @@ FAULTS = (
     ),
     control_fault(
         "no correction",
-        "local steps do not use the control variates: this is FedAvg",
+        "control variates have no effect in the local steps: add c - c_i to each gradient",
         correction=lambda a, o, own, c: o.zero,
     ),
     control_fault(

@@ -7,12 +7,14 @@ from dataclasses import replace
 
 import numpy as np
 
+from dpfl_theory.algorithms.faults.scaffnew import COINS
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
 from dpfl_theory.conform.quantiles import binomial
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.traces import observed_choices
 from dpfl_theory.conform.user_function import UserFunctionError
 
 TOSSES = 400
@@ -21,7 +23,7 @@ TOSSES = 400
 
 def common(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """All of these findings, in addition to those already named."""
-    return [*_kinds(case), *_coin(case), *batches(case, seen, named), *_of_nobody(case)]
+    return [*_kinds(case), *_coin(case, named), *batches(case, seen, named), *_of_nobody(case)]
 
 
 def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
@@ -55,17 +57,19 @@ def _kinds(case: Case) -> list[Finding]:
     return [Finding(f"{other[0].kind.capitalize()} noise", said, "", tuple({d.place for d in other}), private=True)]
 
 
-def _coin(case: Case) -> list[Finding]:
-    """The frequency of communication, where a coin decides it."""
+def _coin(case: Case, named: Sequence[Finding]) -> list[Finding]:
+    """The frequency of communication, where one coin decides it."""
     path = case.plan.paths[-1]
     p = float(path.v.get("p", 1.0))
-    if p == 1.0:
+    if p == 1.0 or COINS in {one.name for one in named}:
         return []
     one = [
         Path(path.v, replace(path.world, seed=seed), path.who[:1])
         for seed in range(1000 * case.seed, 1000 * case.seed + TOSSES)
     ]
     count = sum(any(path.moves(path.outcome(case.subject))) for path in one)
+    if count == TOSSES:  # also rounds without a communication may move w
+        count = sum(observed_choices(case.subject, path)[0]["moved"] for path in one)
     low, high = (binomial(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []

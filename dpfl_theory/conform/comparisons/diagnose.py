@@ -26,6 +26,7 @@ from dpfl_theory.conform.comparisons.other_noise import (
 from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
 from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
@@ -35,6 +36,7 @@ MOST_NAMES = 3
 NEAR = 0.05
 """The relative error allowed in the noise where it is not known which steps had an empty lot."""
 UNKNOWN = "another round"
+AT_REST, ONLY_NOISE = "w does not move", "only noise moves w"
 VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
 """Names for noise that no known mistake explains, also where the function has no noise that could be silenced."""
 
@@ -45,11 +47,42 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
             return []
+    if still := _at_rest(case, seen):
+        return still
     found = find(case.reference, case.with_more_steps(seen), case.search)
     if found.whole:
         left = with_other_numbers(case, found.whole)
         return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
     return _unnamed(case, seen, found)
+
+
+def _at_rest(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
+    """The finding that w does not move at all, or only by noise, which excludes others; and that on the noise. Where
+    clients start from the ends of others, the cause is seen: it is left to the search."""
+    paths = [one for one in seen if isinstance(one.probe, Path)]
+    spreads = [one for one in seen if isinstance(one.probe, Spread)]
+    points = [choices["points"] for one in paths for choices in one.choices or ()]
+    starts = [(one.first.path.world.start, one) for one in paths]
+    if not paths or any(np.any(one.value != start) for start, one in starts):
+        return []
+    for start, one in starts:
+        for choices in one.choices or ():
+            if not all(np.array_equal(own[0], start) for own in choices["points"].values()):
+                return []
+    trained = (
+        "the clients' gradients have no effect. One cause is that the new vector is lost, another that the updates or "
+        "the step are zero"
+        if any(points)
+        else "no client is asked for a gradient"
+    )
+    noisy = any(np.any(one.value) for one in spreads)
+    said = f"{'without noise ' if noisy else ''}every round returns the vector that it was given, and {trained}"
+    name = ONLY_NOISE if noisy else AT_REST
+    found = Finding(name, f"{said}: return the server's new vector", difference(case, paths), case.lines("step"))
+    first, reading = first_rounds(spreads), case.reference.readings[0]
+    if not noisy or any(explains(player_of(case.reference, one), first) for one in case.reference.readings):
+        return [found]
+    return [found, *other_noise(case, first, Candidate(reading, (), player_of(case.reference, reading)), [found])]
 
 
 def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Candidate) -> list[Finding]:
@@ -64,10 +97,11 @@ def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Ca
 
 def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
     """The faults of suspects that all give the same results. Shared faults get their names. Where the suspects differ,
-    one finding lists them, since no observation separates them."""
-    suspects = _drawn_so(case, suspects)
-    case.reading = suspects[0].reading
+    one finding lists them, since nothing that was tried separates them."""
+    suspects = _on_large_cohorts(case, _drawn_so(case, suspects))
     fewest = min(len(one.faults) for one in suspects)
+    left = {one.reading.text: one.reading for one in suspects if len(one.faults) == fewest}
+    case.reading, case.several_readings = next(iter(left.values())), len(left) > 1
     by_names: dict[frozenset[str], tuple[Fault, ...]] = {}
     for one in suspects:
         if len(one.faults) == fewest:
@@ -91,12 +125,25 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
-        f"{len(rest)} deviations explain all rounds equally well, and no observation separates them. {listed}",
+        f"{len(rest)} deviations explain all rounds equally well, and nothing that was tried separates them. {listed}",
         difference(case, of_role(seen, role)),
         case.lines(role),
         private=bool(case.reference.unit) and all(any(fault.private for fault in few) for few in rest),
     )
     return [*named, finding]
+
+
+def _on_large_cohorts(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The suspects that also explain cohorts of all clients but one, where several are left: the median of two messages
+    is their mean. All of them where none does, since the function may need cohorts of one size."""
+    if len({frozenset(fault.name for fault in one.faults) for one in suspects}) < 2:
+        return suspects
+    path = case.plan.large_cohorts
+    try:
+        seen = case.see(path)
+    except UserFunctionError:
+        return suspects
+    return [one for one in suspects if explains(one.player, [seen])] or suspects
 
 
 def _with_equivalent(case: Case, finding: Finding, other: Fault | None) -> Finding:
@@ -180,6 +227,9 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
     fixed = fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
     if fixed is not None:
         return [fixed]
+    nearest = found.partly or found.local
+    case.reading = nearest[0].reading if nearest else None
+    case.several_readings = len({one.reading.text for one in nearest}) > 1
     source = case.reference.algorithm.source
     said = f"w differs from that of {source}, and no named deviation explains all rounds{_partly(found)}"
     return [Finding(UNKNOWN, said, difference(case, seen), case.lines("step"))]

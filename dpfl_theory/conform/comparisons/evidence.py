@@ -31,6 +31,10 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
         at = one.probe.world.start if k == 0 else expected[k - 1]
         a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
         apart = float(np.linalg.norm(one.value[k] - expected[k]))
+        if abs(a - b) <= 1e-4 * b:
+            return (
+                f"{one.probe.name}: in round {k + 1} w moves as far, {a:.6g}, in another direction, {apart:.3g} apart"
+            )
         return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
     return ""
 
