@@ -11,6 +11,7 @@ The halves matter only where m is random: the paper prints (1/m)(sum b_i + noise
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -88,6 +89,11 @@ class AdaptiveClipping(Central):
         return o.when(given > 0, lambda: given, lambda: least)
 
     printed_count_deviation = count_deviation
+
+    def released(self, o: Any) -> float:
+        """mu of the noisy count, which a client moves by 1/2, or by 1 where it is replaced."""
+        deviation = float(self.count_deviation(o))
+        return 0.5 * self.relation_factor / deviation if deviation else math.inf
 
     def sum_multiplier(self, o: Any) -> Any:
         return split(self.noise_multiplier, 2.0 * self.printed_count_deviation(o) / self.relation_factor)

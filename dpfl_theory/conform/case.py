@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.fault_search import ObservedDifference, Search
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, Search
 from dpfl_theory.conform.probes import (
     LONG_STEP,
     STEP,
@@ -47,7 +47,8 @@ class Case:
     """reference, subject, plan: the two sides of the comparison and its probes;  runs, alpha, seed: of samples;
     max_epsilon: the largest epsilon that a given noise multiplier may claim; given: the names of given
     hyper-parameters; search: a search that was begun. The results are the matching reading,
-    whether samples left it open, notes, the privacy of one round, and the number of
+    whether samples left it open, suspects: the descriptions that agree with the function where the noise is silent,
+    explained: whether they explain the noise too, notes, the privacy of one round, and the number of
     comparisons."""
 
     reference: Reference
@@ -58,6 +59,8 @@ class Case:
     seed: int
     reading: Reading | None = None
     undecided: bool = False
+    suspects: Sequence[Candidate] = ()
+    explained: bool = False
     notes: list[str] = field(default_factory=list)
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)

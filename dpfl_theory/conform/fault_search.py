@@ -231,9 +231,7 @@ class Search:
             return False
 
 
-def find(
-    reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None
-) -> SearchResult:
+def find(reference: Reference, seen: Sequence[ObservedDifference], begun: Search | None = None) -> SearchResult:
     """The suspects with the fewest faults that agree with the function. begun: a search on some of these paths, which
     goes on."""
     paths = [one for one in seen if isinstance(one.probe, Path)]

@@ -125,11 +125,7 @@ def _search(tried: Sequence[Near]) -> None:
             for near in left:
                 search = near.case.search
                 assert search is not None
-                if (
-                    near.deviations is not None
-                    or near.missing > min(enough, MOST - size)
-                    or turn >= len(search.turns)
-                ):
+                if near.deviations is not None or near.missing > min(enough, MOST - size) or turn >= len(search.turns):
                     continue
                 general = search.turns[turn]
                 near.progress = search.progress(general, size)

@@ -64,4 +64,18 @@ OWN = (
         "b counts the updates within the first round's threshold: count those within this round's",
         counted_at=lambda a, o: a.first,
     ),
+    clip_fault(
+        "updates are counted after they are clipped",
+        "every update is within the threshold once it is clipped, so that the share b is 1 up to its noise, and the "
+        "threshold falls whatever the lengths are: count the updates as they are before clipping",
+        counted_at=lambda a, o: np.inf,
+    ),
+    noise_fault(
+        "noise that does not follow the threshold",
+        "the noise keeps the size that fits the first round's threshold: a later round clips to C_t, so that its noise "
+        "should be z_delta C_t",
+        private=True,
+        unaccounted=True,
+        noise=lambda a, o, members: o.gaussian(a.deviation(o) * a.first / a.threshold),
+    ),
 )

@@ -14,7 +14,11 @@ __all__ = ["CLIPPING", "FAULTS", "NORMALISING"]
 
 CLIPPING = (
     clip_fault(
-        "no clipping", "the difference grad f_i - v_i is sent unclipped: clip it to tau", private=True, bound=unbounded
+        "no clipping",
+        "the difference grad f_i - v_i is sent unclipped: clip it to tau",
+        private=True,
+        unaccounted=True,
+        bound=unbounded,
     ),
     clip_fault(
         "per-coordinate clipping",

@@ -60,7 +60,13 @@ RECORDS = (
         private=True,
         total=bounded(lambda a, o, g: o.clip(g.mean(axis=0), a.threshold)[None, :].repeat(len(g), 0)),
     ),
-    clip_fault("no clipping", "records' gradients are not clipped", private=True, total=bounded(lambda a, o, g: g)),
+    clip_fault(
+        "no clipping",
+        "records' gradients are not clipped",
+        private=True,
+        unaccounted=True,
+        total=bounded(lambda a, o, g: g),
+    ),
     clip_fault(
         "per-coordinate clipping",
         "each coordinate is clipped to [-C, C]: scale a record's whole gradient by min(1, C/||g||)",

@@ -184,7 +184,13 @@ FAULTS = (
 
 
 BOUNDS = (
-    clip_fault("no clipping", "differences are sent without clipping: clip them to C", private=True, bound=unbounded),
+    clip_fault(
+        "no clipping",
+        "differences are sent without clipping: clip them to C",
+        private=True,
+        unaccounted=True,
+        bound=unbounded,
+    ),
     clip_fault(
         "per-coordinate clipping",
         "each coordinate (or layer) is clipped to C separately: scale the whole vector by min(1, C/||u||)",
@@ -225,6 +231,7 @@ BOUNDS = (
         "noise before clipping",
         "each client adds its noise before its difference is clipped: the clipping then cuts the noise as well",
         private=True,
+        unaccounted=True,
         sent=lambda a, o, t, noise, w, i: a.bound(o, t.raw[i] + noise[i], w),
     ),
 )
