@@ -116,8 +116,12 @@ class AdaptiveClipping(Central):
         """The next threshold, by the noisy share b of the updates within this one."""
         return self.threshold * np.exp(-self.clip_rate * (b - self.quantile))
 
+    def velocity(self, o: Any, before: Any, step: Any) -> Any:
+        """What the server moves by, from what it moved by before."""
+        return self.momentum * before + step
+
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        level, velocity = self.counted_at(o), self.momentum * state[1] + step
+        level, velocity = self.counted_at(o), self.velocity(o, state[1], step)
         count = o.total(o.cohort, o.apply(updates, lambda u: o.within(u, level) - 0.5))
         b = (count + o.normal(self.count_deviation(o))) / o.expected + 0.5
         return self.move(o, w, velocity), (self.moved(o, b), velocity)

@@ -89,7 +89,7 @@ class FedNova(McMahanFedAvg):
 
 
 BY_STEPS = (
-    "differences are divided by the numbers of steps tau_k, and their mean is multiplied by that of the tau_k or of the "
+    "differences are divided by the numbers of steps tau_k, and their mean is multiplied by that of the tau_k or "
     "||a_k||_1: with momentum a step's gradient counts in all later steps, and the divisor is ||a_k||_1"
 )
 NORMALISATION = (

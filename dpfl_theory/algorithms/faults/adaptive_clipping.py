@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.algorithms.faults import clip_fault, noise_fault
+from dpfl_theory.algorithms.faults import clip_fault, noise_fault, step_fault
 from dpfl_theory.lazy import numpy as np
 
 __all__ = ["OWN"]
@@ -35,6 +35,12 @@ OWN = (
         "N(0, sigma_b^2) is added to the share of the updates, not to their number: this is m times too much",
         count_deviation=lambda a, o: a.printed_count_deviation(o) * o.expected,
         sum_multiplier=lambda a, o: a.split(a.noise_multiplier, 2.0 * a.printed_count_deviation(o) / a.relation_factor),
+    ),
+    step_fault(
+        "momentum of the average in place of its sum",
+        "the server moves by v = beta v + (1 - beta) average, as where momentum is dampened: the algorithm has v = "
+        "beta v + average",
+        velocity=lambda a, o, before, step: a.momentum * before + (1.0 - a.momentum) * step,
     ),
     clip_fault(
         "the threshold moves the wrong way",

@@ -10,6 +10,7 @@ import numpy as np
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import Spread, agree
+from dpfl_theory.conform.result import joined
 from dpfl_theory.problems.base import Array
 
 __all__ = ["dependence", "deviation", "difference", "of_role"]
@@ -25,7 +26,10 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
         if isinstance(one.probe, Spread):
             a, b = (deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
-                return f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
+                return (
+                    f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
+                    f"{_bare(one.probe, one.value, expected)}"
+                )
             return f"{one.probe.name}: {dependence(one.probe, one.value, expected)}"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
         if not np.isfinite(one.value[k]).all():
@@ -35,6 +39,13 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
         apart = float(np.linalg.norm(one.value[k] - expected[k]))
         return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
     return ""
+
+
+def _bare(probe: Spread, found: Array, expected: Array) -> str:
+    """The coordinates without noise, where the algorithm has noise in them and the others have some."""
+    own, needed = (np.diag(x)[: probe.path.world.d] for x in (found, expected))
+    none = np.flatnonzero((own <= 1e-12 * np.max(own)) & (needed > 0.0))
+    return f"; there is none in the coordinates {joined([str(j) for j in none])}" if 0 < len(none) < len(own) else ""
 
 
 def dependence(probe: Spread, found: Array, expected: Array) -> str:
