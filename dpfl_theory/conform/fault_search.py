@@ -115,6 +115,7 @@ AGAIN = Fault(
     "noise",
     {},
     private=True,
+    unaccounted=True,
 )
 
 

@@ -134,6 +134,7 @@ UNPROTECTED = tuple(
         "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
         "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
         private=True,
+        unaccounted=True,
         control=control,
     )
     for control in (lambda a, o, t: o.gradient(t.i, t.y), lambda a, o, t: o.gradient(t.i, t.w))

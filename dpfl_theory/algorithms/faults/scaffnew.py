@@ -264,6 +264,7 @@ NOISE = (
         "the noise of one message on the average",
         "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too large for an "
         "average; the messages and the control variates made from them have no noise: each client should add its own",
+        unaccounted=True,
         noises=_for_all,
         control=away(lambda mean, t, i: t.mean - t.bounded[i]),
     ),
@@ -344,6 +345,7 @@ HEARD = (
             f"h_i moves by p/eta times {words}, an average without noise, which all clients get: use the noisy average "
             "by which the server moves",
             private=True,
+            unaccounted=True,
             control=away(difference),
         )
         for words, difference in (
