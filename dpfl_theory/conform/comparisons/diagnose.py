@@ -176,8 +176,8 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
             suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
             case.reading = suspect.reading
             return other_noise(case, spreads, suspect, [])
-        best = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
-        best = with_one_factor(first, best)
+        ranked = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
+        best = with_one_factor(first, ranked)
         named, suspect = _chosen(case, best, seen, silent=True), best[0]
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
             others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
