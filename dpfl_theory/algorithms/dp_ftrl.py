@@ -53,8 +53,8 @@ OWN = (
     noise_fault(
         "fresh noise in place of a tree",
         "the noisy sum of each round has new noise N(0, (z C)^2 I) that is independent of all earlier ones: a tree "
-        "keeps the noise of its nodes. A message is in the sums of all later rounds, so that their average removes the "
-        "noise, and the accounting of a tree does not cover it",
+        "keeps the noise of its nodes. A message is in the sums of all later rounds, so that an average of these has "
+        "less noise, and the accounting of a tree does not cover it",
         private=True,
         unaccounted=True,
         prefix=lambda a, o, nodes, place, fresh: nodes[-1] + fresh,

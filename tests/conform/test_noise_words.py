@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import dpfl_theory
+from dpfl_theory.conform.comparisons.noise_linearity import APART
 from dpfl_theory.conform.comparisons.other_noise import PARTLY, TWICE
 from dpfl_theory.conform.result import Conformance
 
@@ -223,3 +224,17 @@ def test_the_median_of_two_is_no_alternative_to_their_mean() -> None:
 
     names, _, _ = answered(round, "fedavg-mcmahan")
     assert "all clients weigh the same" in names
+
+
+def test_noise_that_depends_on_the_round_before() -> None:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, server_lr: Any, Q: Any, c: Any, z: Any
+    ) -> Any:
+        new = rng.normal(0.0, z * c, w.shape)
+        noise = new if state is None else new + 0.5 * state
+        return w + server_lr * (sum(clip(update(w, clients[i], lr, Q), c) for i in cohort) + noise) / len(cohort), new
+
+    names, told, found = answered(round, "dp-fedavg-two-sided")
+    assert names == [APART]
+    assert UNKNOWN in told
+    assert "it depends on them in another way" in found.faults[0].description

@@ -154,7 +154,7 @@ def fault_text(case: Case, fault: Fault) -> str:
 
 def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
     """The suspects that draw a possible count of the function's noise: one vector in a round, or more. Where each
-    message has noise of its own, one vector is none of its sizes."""
+    message has noise of its own, one vector is too few for all."""
     if not any(fault.once for one in suspects for fault in one.faults):
         return suspects
     path = case.plan.spreads[0].path.first

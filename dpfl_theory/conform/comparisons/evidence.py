@@ -45,7 +45,7 @@ def _bare(probe: Spread, found: Array, expected: Array) -> str:
     """The coordinates without noise, where the algorithm has noise in them and the others have some."""
     own, needed = (np.diag(x)[: probe.path.world.d] for x in (found, expected))
     none = np.flatnonzero((own <= 1e-12 * np.max(own)) & (needed > 0.0))
-    return f"; there is none in the coordinates {joined([str(j) for j in none])}" if 0 < len(none) < len(own) else ""
+    return f"; the coordinates {joined([str(j) for j in none])} have no noise" if 0 < len(none) < len(own) else ""
 
 
 def dependence(probe: Spread, found: Array, expected: Array) -> str:
