@@ -190,6 +190,20 @@ def local(weighted: bool) -> Any:
     return round
 
 
+def test_the_pairs_differ_in_the_client_that_counts_most() -> None:
+    """The last client's message is lost, whose epsilon is 0: that of another one is reported."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, server_lr: Any, Q: Any, c: Any, z: Any
+    ) -> Any:
+        sent = [clip(update(w, clients[i], lr, Q), c) for i in cohort]
+        return w + server_lr * (sum(sent[:-1]) + rng.normal(0.0, z * c, w.shape)) / len(cohort), state
+
+    names, _, found = answered(round, "dp-fedavg-two-sided")
+    assert names == ["the last client of a cohort is left out"]
+    assert found.privacy["epsilon"] == pytest.approx(found.privacy["epsilon_claimed"], rel=1e-6)
+
+
 def test_weights_of_noisy_messages() -> None:
     names, told, found = answered(local(True), "dp-fedavg-local")
     assert names == ["weights by numbers of records"]
