@@ -664,6 +664,19 @@ PLANTED = (
         "the count's noise on the share",
     ),
     Plant(ADAPTIVE, '"clip": clip * ', '"clip": clip + 0 * ', "a threshold that stays"),
+    Plant(
+        ADAPTIVE,
+        "z_delta * clip, w.shape",
+        "z_delta * initial_l2_norm_clip, w.shape",
+        "noise that does not follow the threshold",
+    ),
+    Plant(ADAPTIVE, "norm <= clip", "min(norm, clip) <= clip", "updates are counted after they are clipped"),
+    Plant(
+        ADAPTIVE,
+        '["velocity"] + average',
+        '["velocity"] + (1 - server_momentum) * average',
+        "momentum of the average in place of its sum",
+    ),
     # Local differential privacy
     Plant(
         LOCAL_DP,
@@ -686,6 +699,12 @@ PLANTED = (
         "return update / max(1.0, np.linalg.norm(update) / max_norm)",
     ),
     Plant(LOCAL_DP, "max_norm, w.shape)", "max_norm, 1)", "one number for all coordinates"),
+    Plant(
+        LOCAL_DP,
+        "np.mean(sent, axis=0)",
+        "np.average(sent, axis=0, weights=[len(clients[i]) for i in cohort])",
+        "weights by numbers of records",
+    ),
     # DP-SGD over Poisson lots
     Plant(
         DP_SGD,
@@ -740,6 +759,12 @@ PLANTED = (
         "nodes that are drawn again",
         "self.nodes[height] = rng.normal(0.0, self.deviation, self.d)",
         "self.nodes[height] = 0.0",
+    ),
+    Plant(
+        DP_FTRL,
+        "return sum(noise for h, noise in self.nodes.items() if self.count >> h & 1)",
+        "return self.nodes[height]",
+        "fresh noise in place of a tree",
     ),
     Plant(DP_FTRL, '["tree"].count == restart_frequency', '["tree"].count < 0', "a tree without restart"),
     Plant(

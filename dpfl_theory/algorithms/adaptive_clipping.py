@@ -11,6 +11,7 @@ The halves matter only where m is random: the paper prints (1/m)(sum b_i + noise
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -87,6 +88,11 @@ class AdaptiveClipping(Central):
 
     printed_count_deviation = count_deviation
 
+    def released(self, o: Any) -> float:
+        """mu of the noisy count, which a client moves by 1/2, or by 1 where it is replaced."""
+        deviation = float(self.count_deviation(o))
+        return 0.5 * self.relation_factor / deviation if deviation else math.inf
+
     def sum_multiplier(self, o: Any) -> Any:
         return split(self.noise_multiplier, 2.0 * self.printed_count_deviation(o) / self.relation_factor)
 
@@ -108,8 +114,12 @@ class AdaptiveClipping(Central):
         """The next threshold, by the noisy share b of the updates within this one."""
         return self.threshold * np.exp(-self.clip_rate * (b - self.quantile))
 
+    def velocity(self, o: Any, before: Any, step: Any) -> Any:
+        """What the server moves by, from what it moved by before."""
+        return self.momentum * before + step
+
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        level, velocity = self.counted_at(o), self.momentum * state[1] + step
+        level, velocity = self.counted_at(o), self.velocity(o, state[1], step)
         count = o.total(o.cohort, o.apply(updates, lambda u: o.within(u, level) - 0.5))
         b = (count + o.normal(self.count_deviation(o))) / o.expected + 0.5
         return self.move(o, w, velocity), (self.moved(o, b), velocity)

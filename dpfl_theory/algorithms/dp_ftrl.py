@@ -41,6 +41,23 @@ OWN = (
         added=lambda a, o, before, after: after,
     ),
     noise_fault(
+        "the noise of prefixes in place of its differences",
+        "each round adds the noise of the whole prefix, so that the noise of all prefixes of a tree adds up: a round "
+        "should add N_k - N_(k-1), as where the noisy sum itself is taken",
+        seen="google-research/federated, issue 30",
+        added=lambda a, o, before, after: after,
+        begun=lambda a, o, nodes: tuple(o.zero for _ in nodes),
+    ),
+    noise_fault(
+        "fresh noise in place of a tree",
+        "the noisy sum of each round has new noise N(0, (z C)^2 I) that is independent of all earlier ones: a tree "
+        "keeps the noise of its nodes. A message is in the sums of all later rounds, so that an average of these has "
+        "less noise, and the accounting of a tree does not cover it",
+        private=True,
+        unaccounted=True,
+        prefix=lambda a, o, nodes, place, fresh: nodes[-1] + fresh,
+    ),
+    noise_fault(
         "independent noise in each round",
         "each round adds a new node's noise and none is taken back: this is DP-SGD, whose noise in the sum grows with "
         "the number of rounds, and whose accounting is another one",
@@ -51,6 +68,7 @@ OWN = (
         "the noise of all nodes of a prefix is drawn in every round: a node's noise must stay the same, or averages of "
         "rounds cancel it",
         private=True,
+        unaccounted=True,
         prefix=lambda a, o, nodes, k, new: nodes[-1] + new + o.gaussian(a.deviation(o) * (k.bit_count() - 1) ** 0.5),
     ),
     noise_fault(
@@ -58,6 +76,7 @@ OWN = (
         "one tree is used for all rounds, though it should restart: a client of several trees is then in more nodes of "
         "one tree than is accounted for",
         private=True,
+        unaccounted=True,
         place=lambda a, o: int(o.number) + 1,
     ),
     noise_fault(
@@ -66,6 +85,7 @@ OWN = (
         "released without it: it must stay",
         seen="google-research/DP-FTRL, issue 2",
         private=True,
+        unaccounted=True,
         begun=lambda a, o, nodes: tuple(o.zero for _ in nodes),
     ),
     noise_fault(

@@ -88,6 +88,10 @@ class FedNova(McMahanFedAvg):
         return (*NORMALISATION, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
 
 
+BY_STEPS = (
+    "differences are divided by the numbers of steps tau_k, and their mean is multiplied by that of the tau_k or "
+    "||a_k||_1: with momentum a step's gradient counts in all later steps, and the divisor is ||a_k||_1"
+)
 NORMALISATION = (
     average_fault(
         "tau_eff without weights",
@@ -122,13 +126,12 @@ NORMALISATION = (
     ),
     average_fault(
         "normalised by steps, despite momentum",
-        "the difference is divided by the number of steps tau_k: with momentum a step's gradient counts in all later "
-        "steps, and the divisor is ||a_k||_1",
+        BY_STEPS,
         normaliser=lambda a, o, i: a.steps(o, i),
     ),
     average_fault(
         "normalised by steps, despite momentum",
-        "differences are divided by the numbers of steps tau_k, which tau_eff averages: with momentum use ||a_k||_1",
+        BY_STEPS,
         normaliser=lambda a, o, i: a.steps(o, i),
         accumulated=lambda a, o, i: a.steps(o, i),
     ),

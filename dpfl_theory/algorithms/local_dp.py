@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.central import AS_PRINTED, Central
-from dpfl_theory.algorithms.faults import noise_fault
+from dpfl_theory.algorithms.faults import average_fault, noise_fault
+from dpfl_theory.algorithms.faults.averaging import by_records, gaussian
 from dpfl_theory.core.algorithm import Fault, Reading, Setting
 
 
@@ -43,9 +44,30 @@ OWN = (
         "a message gets sqrt(r) z C: z C protects it by itself",
         noise=message_noise(lambda a, o: a.message_deviation(o) * o.expected**0.5),
     ),
+    average_fault(
+        "weights by numbers of records",
+        "the noisy messages are weighted by their clients' shares of the records, but the algorithm gives all the same "
+        "weight: each message keeps its noise and its privacy, and the average is another one",
+        weight=by_records,
+        divisor=lambda a, o, members: 1.0,
+        noise=lambda a, o, members: o.gaussian(
+            a.message_deviation(o) * o.tally(members, lambda i: by_records(a, o, i, members) ** 2) ** 0.5
+        ),
+    ),
+    average_fault(
+        "weights by numbers of records",
+        "messages are weighted by their clients' shares of the records, but their noise is not: the algorithm gives "
+        "all the same weight, and adds the noise to each message before it is sent",
+        weight=by_records,
+        divisor=lambda a, o, members: 1.0,
+        noise=gaussian(lambda a, o, s: a.message_deviation(o) / s**0.5),
+    ),
 )
-AGAIN = ("sqrt(r) times the noise", "sqrt(r) too little noise", "noise divided by r twice")
-"""Mistakes in the noise of an average that are listed here as mistakes in that of a message."""
+AGAIN = (
+    *("sqrt(r) times the noise", "sqrt(r) too little noise", "noise divided by r twice"),
+    "weights by numbers of records",
+)
+"""Mistakes in an average and its noise that are listed here as mistakes in messages and their noise."""
 
 
 class LocalDP(Central):
@@ -55,6 +77,7 @@ class LocalDP(Central):
     title = "FedAvg with local differential privacy"
     source = "Dwork and Roth 2014 Appendix A, on each message"
     sigma_of = "message"
+    noise_in_messages = True
     samplings = ("fixed", "poisson")
     readings: ClassVar[tuple[Reading, ...]] = (
         AS_PRINTED,

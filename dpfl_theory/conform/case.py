@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform import source_location
-from dpfl_theory.conform.fault_search import ObservedDifference, Search
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, Search
 from dpfl_theory.conform.probes import (
     LONG_STEP,
     STEP,
@@ -45,7 +45,8 @@ class Case:
     max_epsilon: the largest epsilon that a given noise multiplier may claim; several_readings: whether the deviations
     may be those from other readings; given: the names of given hyper-parameters; search: an earlier search, which
     goes on. The results are the matching reading,
-    whether samples left it open, notes, the privacy of one round, and the number of
+    whether samples left it open, suspects: the descriptions that agree with the function where the noise is silent,
+    explained: whether they explain the noise too, notes, the privacy of one round, and the number of
     comparisons."""
 
     reference: Reference
@@ -57,6 +58,8 @@ class Case:
     reading: Reading | None = None
     several_readings: bool = False
     undecided: bool = False
+    suspects: Sequence[Candidate] = ()
+    explained: bool = False
     notes: list[str] = field(default_factory=list)
     privacy: dict[str, Any] = field(default_factory=dict)
     compared: dict[str, int] = field(default_factory=dict)

@@ -116,6 +116,7 @@ AGAIN = Fault(
     "noise",
     {},
     private=True,
+    unaccounted=True,
 )
 
 

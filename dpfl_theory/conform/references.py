@@ -151,6 +151,10 @@ class Reference:
         found = self.run(v).sensitivity(_numbers(v)) if self.unit else None
         return None if found is None else float(found * v["relation_factor"])
 
+    def released(self, v: Values) -> float:
+        """mu of what a round releases besides w; 0 without it."""
+        return float(self.run(v).released(_numbers(v))) if self.unit else 0.0
+
 
 def _numbers(v: Values) -> Operations:
     """The operations that ask only for numbers. sizes: the numbers of the clients' records, 1 by default; the client

@@ -28,7 +28,7 @@ class Finding:
     name: a few words;  ``description``: a sentence on what it is and how to fix it;  evidence: where it was seen, with
     numbers; lines: lines of the user's code to look at;  seen: code in which it was reported before;  private: whether
     it breaks the claimed privacy;  about: the ``round``, the ``cohorts`` that a sampler draws, or the ``claim`` of a
-    noise multiplier.
+    noise multiplier;  unaccounted: whether it leaves no known epsilon of a round.
     """
 
     name: str
@@ -38,6 +38,7 @@ class Finding:
     seen: str = ""
     private: bool = False
     about: str = "round"
+    unaccounted: bool = False
 
     def describe(self) -> dict[str, Any]:
         """As plain data."""

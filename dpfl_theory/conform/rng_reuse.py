@@ -32,18 +32,21 @@ FIXED = Finding(
     "generator the round is given: whoever knows the program can remove the noise; make it from the generator that the "
     "round is given",
     private=True,
+    unaccounted=True,
 )
 AGAIN = Finding(
     "noise re-used",
     "noise is drawn from a key or generator state from which noise was drawn in an earlier round, so that differences "
     "of rounds cancel it: split the key, and do not set a seed again",
     private=True,
+    unaccounted=True,
 )
 STREAM_REUSED = Finding(
     "the same noise twice in a round",
     "noise is drawn twice from one key, or from a generator that is reset in between, and is the same both times: "
     "split the key for every draw, and do not set a seed again",
     private=True,
+    unaccounted=True,
 )
 
 

@@ -64,7 +64,8 @@ class Fault:
     that protects no one, where ``description`` concerns clipping, noise or accounting. role: which lines to look at.
     parts: the replaced parts of the round, each a function whose first arguments are the algorithm and ``o``.
     seen: code in which it was reported. private: whether it breaks the claimed privacy. once: whether one vector of
-    noise is drawn in a round. equivalent_to: the name of another fault that by algebra gives the same w in all rounds.
+    noise is drawn in a round. unaccounted: whether the accounting of one round does not hold for it, so that no epsilon
+    is known. equivalent_to: the name of another fault that by algebra gives the same w in all rounds.
     sized: the same mistake with a free number in it. usual: the most frequent numbers in code. general: whether its
     numbers are the function's own observed choices, so that it is named only where nothing more special explains them.
     """
@@ -81,6 +82,7 @@ class Fault:
     once: bool = False
     equivalent_to: str = ""
     general: bool = False
+    unaccounted: bool = False
 
     def variants(self) -> tuple[Fault, ...]:
         """The fault itself; with a free number, the fault with each usual number."""
@@ -100,10 +102,12 @@ def fault(
     plain: str = "",
     equivalent_to: str = "",
     once: bool = False,
+    unaccounted: bool = False,
     **parts: Callable[..., Any] | Extends,
 ) -> Fault:
     """A fault, its parts as keywords."""
-    return Fault(name, description, role, parts, seen, private, None, (), plain, once, equivalent_to)
+    made = Fault(name, description, role, parts, seen, private, None, (), plain, once, equivalent_to)
+    return replace(made, unaccounted=True) if unaccounted else made
 
 
 def with_number(description: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:
@@ -185,6 +189,8 @@ class Algorithm:
     """The name of the number of rounds."""
     lots: ClassVar[bool] = False
     """Whether the records of a step are drawn independently, so that their number varies."""
+    noise_in_messages: ClassVar[bool] = False
+    """Whether each message has noise of its own, by which it is protected."""
     noise_rounds: ClassVar[int] = 2
     """The number of successive rounds in which every dependence of the noise on earlier rounds shows."""
     vectors: ClassVar[int] = 1
@@ -345,6 +351,11 @@ class Algorithm:
     def noise_unit(self, o: Any) -> float:
         """The noise parameter of noise multiplier 1, where one client changes a message by at most its bound."""
         raise NotImplementedError(f"{self.name} adds no noise")
+
+    def released(self, o: Any) -> float:
+        """mu of the Gaussian mechanism by which a round releases something besides the server's vector; 0 where it
+        releases nothing else, infinite without noise."""
+        return 0.0
 
     def sensitivity(self, o: Any) -> float | None:
         """How far one client moves the server's vector in a round, where it changes its message by the bound; None

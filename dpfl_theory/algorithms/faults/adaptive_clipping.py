@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.algorithms.faults import clip_fault, noise_fault
+from dpfl_theory.algorithms.faults import clip_fault, noise_fault, step_fault
 from dpfl_theory.lazy import numpy as np
 
 OWN = (
@@ -34,6 +34,12 @@ OWN = (
         count_deviation=lambda a, o: a.printed_count_deviation(o) * o.expected,
         sum_multiplier=lambda a, o: a.split(a.noise_multiplier, 2.0 * a.printed_count_deviation(o) / a.relation_factor),
     ),
+    step_fault(
+        "momentum of the average in place of its sum",
+        "the server moves by v = beta v + (1 - beta) average, as where momentum is dampened: the algorithm has v = "
+        "beta v + average",
+        velocity=lambda a, o, before, step: a.momentum * before + (1.0 - a.momentum) * step,
+    ),
     clip_fault(
         "the threshold moves the wrong way",
         "the threshold grows where more than a share gamma of the updates is within it, and so moves away from the "
@@ -61,5 +67,19 @@ OWN = (
         "updates are counted at the first threshold",
         "b counts the updates within the first round's threshold: count those within this round's",
         counted_at=lambda a, o: a.first,
+    ),
+    clip_fault(
+        "updates are counted after they are clipped",
+        "every update is within the threshold once it is clipped, so that the share b is 1 up to its noise, and the "
+        "threshold falls whatever the lengths are: count the updates as they are before clipping",
+        counted_at=lambda a, o: np.inf,
+    ),
+    noise_fault(
+        "noise that does not follow the threshold",
+        "the noise keeps the size that fits the first round's threshold: a later round clips to C_t, so that its noise "
+        "should be z_delta C_t",
+        private=True,
+        unaccounted=True,
+        noise=lambda a, o, members: o.gaussian(a.deviation(o) * a.first / a.threshold),
     ),
 )

@@ -320,6 +320,18 @@ def quantile(share: float) -> Part:
     return lambda a, o, u, updates: o.clip(u, float(np.quantile([o.length(p) for p in updates], share)))
 
 
+def at_median(capped: bool) -> Extends:
+    """A step whose threshold is the median of the round's lengths, with noise in proportion. capped: at C."""
+
+    def step(inner: Any, a: Any, o: Any, members: Any, updates: Any) -> Any:
+        level = float(np.median([o.length(u) for u in updates])) if len(updates) else a.threshold
+        level = min(level, a.threshold) if capped else level
+        sigma = {} if a.sigma is None else {"sigma": a.sigma * level / a.threshold}
+        return inner.func(a.with_values(threshold=level, **sigma), o, members, updates)
+
+    return Extends(step)
+
+
 def in_norm(length: Callable[[Any], float]) -> Part:
     """Scaled by C over another length of the message."""
     return lambda a, o, u, *more: u * min(1.0, a.threshold / max(length(u), 1e-300))
@@ -343,6 +355,7 @@ CLIPPING = (
         "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "
         "enough: clip it to C",
         private=True,
+        unaccounted=True,
         bound=unbounded,
     ),
     clip_fault(
@@ -391,12 +404,25 @@ CLIPPING = (
         "messages are clipped to the median of their own lengths, to which the noise is not calibrated and which "
         "itself reveals information about the data",
         private=True,
+        unaccounted=True,
         bound=quantile(0.5),
+    ),
+    *(
+        clip_fault(
+            "clip level from data: the median of the lengths",
+            f"messages are clipped to the median of their own lengths{words}, and the noise is scaled by the same "
+            "number: both reveal information about the data, and no accounting covers it",
+            private=True,
+            unaccounted=True,
+            step=at_median(capped),
+        )
+        for capped, words in ((True, ", or to C where that is less"), (False, ""))
     ),
     clip_fault(
         "clip level from data: the mean of the lengths",
         "messages are clipped to the mean of their own lengths, which depends on the data",
         private=True,
+        unaccounted=True,
         bound=lambda a, o, u, updates: o.clip(u, float(np.mean([o.length(p) for p in updates]))),
     ),
     clip_fault(
@@ -432,6 +458,7 @@ CLIPPING = (
         "noise before clipping",
         "each client adds its noise before its message is clipped: the clipping then cuts the noise as well",
         private=True,
+        unaccounted=True,
         messages=noise_first,
         noise=lambda a, o, members: o.zero,
     ),

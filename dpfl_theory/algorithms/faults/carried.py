@@ -190,6 +190,7 @@ def _learned() -> Iterator[Fault]:
                 "reveals information about the data and no accounting covers it: fix C beforehand, or add noise to the "
                 "lengths and account for that too",
                 private=True,
+                unaccounted=True,
                 now=now(scales),
                 server=learn(rule),
             )

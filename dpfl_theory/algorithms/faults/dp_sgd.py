@@ -72,6 +72,7 @@ OWN = (
         "no clipping",
         "records' gradients are not clipped",
         private=True,
+        unaccounted=True,
         message=bounded(lambda a, o, g: g.sum(axis=0)),
     ),
     clip_fault(

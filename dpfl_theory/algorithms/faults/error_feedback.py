@@ -12,7 +12,11 @@ from dpfl_theory.core.algorithm import Fault
 
 CLIPPING = (
     clip_fault(
-        "no clipping", "the difference grad f_i - v_i is sent unclipped: clip it to tau", private=True, bound=unbounded
+        "no clipping",
+        "the difference grad f_i - v_i is sent unclipped: clip it to tau",
+        private=True,
+        unaccounted=True,
+        bound=unbounded,
     ),
     clip_fault(
         "per-coordinate clipping",

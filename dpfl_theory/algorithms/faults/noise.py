@@ -165,8 +165,9 @@ NOISE = (
     ),
     *_times(
         "the same noise for all clients",
-        "one noise vector is drawn and added to every message: averaging does not reduce it, and differences of "
-        "messages cancel it; draw one for each client",
+        "one noise vector, as large as that of a message, is drawn in a round and added to every message, or to their "
+        "average: averaging does not reduce it, and where messages have it their differences cancel it; draw one for "
+        "each client",
         lambda a, o, s: s / o.expected**0.5,
         private=True,
         once=True,

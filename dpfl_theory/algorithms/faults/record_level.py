@@ -58,7 +58,13 @@ RECORDS = (
         private=True,
         total=bounded(lambda a, o, g: o.clip(g.mean(axis=0), a.threshold)[None, :].repeat(len(g), 0)),
     ),
-    clip_fault("no clipping", "records' gradients are not clipped", private=True, total=bounded(lambda a, o, g: g)),
+    clip_fault(
+        "no clipping",
+        "records' gradients are not clipped",
+        private=True,
+        unaccounted=True,
+        total=bounded(lambda a, o, g: g),
+    ),
     clip_fault(
         "per-coordinate clipping",
         "each coordinate is clipped to [-C, C]: scale a record's whole gradient by min(1, C/||g||)",
@@ -126,6 +132,7 @@ UNPROTECTED = tuple(
         "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
         "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
         private=True,
+        unaccounted=True,
         control=control,
     )
     for control in (lambda a, o, t: o.gradient(t.i, t.y), lambda a, o, t: o.gradient(t.i, t.w))

@@ -183,7 +183,13 @@ FAULTS = (
 
 
 BOUNDS = (
-    clip_fault("no clipping", "differences are sent without clipping: clip them to C", private=True, bound=unbounded),
+    clip_fault(
+        "no clipping",
+        "differences are sent without clipping: clip them to C",
+        private=True,
+        unaccounted=True,
+        bound=unbounded,
+    ),
     clip_fault(
         "per-coordinate clipping",
         "each coordinate (or layer) is clipped to C separately: scale the whole vector by min(1, C/||u||)",
@@ -224,6 +230,7 @@ BOUNDS = (
         "noise before clipping",
         "each client adds its noise before its difference is clipped: the clipping then cuts the noise as well",
         private=True,
+        unaccounted=True,
         sent=lambda a, o, t, noise, w, i: a.bound(o, t.raw[i] + noise[i], w),
     ),
 )
@@ -256,6 +263,7 @@ NOISE = (
         "the noise of one message on the average",
         "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too large for an "
         "average; the messages and the control variates made from them have no noise: each client should add its own",
+        unaccounted=True,
         noises=_for_all,
         control=away(lambda mean, t, i: t.mean - t.bounded[i]),
     ),
@@ -343,6 +351,7 @@ HEARD = (
             f"h_i moves by p/eta times {words}, an average without noise, which all clients get: use the noisy average "
             "by which the server moves",
             private=True,
+            unaccounted=True,
             control=away(difference),
         )
         for words, difference in (

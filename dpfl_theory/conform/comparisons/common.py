@@ -54,7 +54,16 @@ def _kinds(case: Case) -> list[Finding]:
     said = (
         "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it: draw normal numbers"
     )
-    return [Finding(f"{other[0].kind.capitalize()} noise", said, "", tuple({d.place for d in other}), private=True)]
+    return [
+        Finding(
+            f"{other[0].kind.capitalize()} noise",
+            said,
+            "",
+            tuple({d.place for d in other}),
+            private=True,
+            unaccounted=True,
+        )
+    ]
 
 
 def _coin(case: Case, named: Sequence[Finding]) -> list[Finding]:

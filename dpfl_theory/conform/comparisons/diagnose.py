@@ -13,7 +13,7 @@ from dpfl_theory.algorithms.faults.carried import LEARNS
 from dpfl_theory.algorithms.faults.record_level import LOTS
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.evidence import difference, of_role
-from dpfl_theory.conform.comparisons.noise_linearity import CHANGES, SCALED, noise_is_kept
+from dpfl_theory.conform.comparisons.noise_linearity import APART, CHANGES, SCALED, STAYS, noise_is_kept
 from dpfl_theory.conform.comparisons.other_noise import (
     ANOTHER,
     adapts,
@@ -21,12 +21,13 @@ from dpfl_theory.conform.comparisons.other_noise import (
     fixed_noise,
     other_noise,
     ratios,
+    separated,
+    with_one_factor,
     with_other_numbers,
 )
-from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, explains, find
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, SearchResult, candidate, explains, find
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.user_function import UserFunctionError
 from dpfl_theory.core.algorithm import Fault
 
 __all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
@@ -37,7 +38,7 @@ NEAR = 0.05
 """The relative error allowed in the noise where it is not known which steps had an empty lot."""
 UNKNOWN = "another round"
 AT_REST, ONLY_NOISE = "w does not move", "only noise moves w"
-VAGUE = ("no noise", ANOTHER, SCALED, CHANGES)
+VAGUE = ("no noise", ANOTHER, SCALED, CHANGES, STAYS, APART)
 """Names for noise that no known mistake explains, also where the function has no noise that could be silenced."""
 
 
@@ -46,12 +47,15 @@ def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     for reading in case.reference.readings:
         if explains(player_of(case.reference, reading), seen):
             case.reading = reading
+            case.suspects, case.explained = [candidate(case.reference, reading, ())], True
             return []
     if still := _at_rest(case, seen):
         return still
     found = find(case.reference, case.with_more_steps(seen), case.search)
+    case.suspects, case.explained = found.whole or found.silent, bool(found.whole)
     if found.whole:
         left = with_other_numbers(case, found.whole)
+        case.explained = bool(left)
         return _chosen(case, left, seen) if left else _constant_factor(case, seen, found.whole[0])
     return _unnamed(case, seen, found)
 
@@ -95,10 +99,12 @@ def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Ca
     return [*named, *other_noise(case, spreads, Candidate(suspect.reading, others, player), named)]
 
 
-def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference]) -> list[Finding]:
+def _chosen(
+    case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDifference], silent: bool = False
+) -> list[Finding]:
     """The faults of suspects that all give the same results. Shared faults get their names. Where the suspects differ,
-    one finding lists them, since nothing that was tried separates them."""
-    suspects = _on_large_cohorts(case, _drawn_so(case, suspects))
+    one finding lists them: nothing that was tried separates them. silent: they explain only rounds without noise."""
+    suspects = separated(case, _drawn_so(case, suspects))
     fewest = min(len(one.faults) for one in suspects)
     left = {one.reading.text: one.reading for one in suspects if len(one.faults) == fewest}
     case.reading, case.several_readings = next(iter(left.values())), len(left) > 1
@@ -125,25 +131,14 @@ def _chosen(case: Case, suspects: Sequence[Candidate], seen: Sequence[ObservedDi
     role = rest[0][0].role
     finding = Finding(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
-        f"{len(rest)} deviations explain all rounds equally well, and nothing that was tried separates them. {listed}",
+        f"{len(rest)} deviations explain all rounds{' without noise' if silent else ''} equally well, and nothing that "
+        f"was tried separates them. {listed}",
         difference(case, of_role(seen, role)),
         case.lines(role),
         private=bool(case.reference.unit) and all(any(fault.private for fault in few) for few in rest),
+        unaccounted=any(fault.unaccounted for few in rest for fault in few),
     )
     return [*named, finding]
-
-
-def _on_large_cohorts(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The suspects that also explain cohorts of all clients but one, where several are left: the median of two messages
-    is their mean. All of them where none does, since the function may need cohorts of one size."""
-    if len({frozenset(fault.name for fault in one.faults) for one in suspects}) < 2:
-        return suspects
-    path = case.plan.large_cohorts
-    try:
-        seen = case.see(path)
-    except UserFunctionError:
-        return suspects
-    return [one for one in suspects if explains(one.player, [seen])] or suspects
 
 
 def _with_equivalent(case: Case, finding: Finding, other: Fault | None) -> Finding:
@@ -181,6 +176,7 @@ def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference], texts: 
     return Finding(
         *(fault.name, said, difference(case, of_role(seen, fault.role)), case.lines(fault.role)),
         *(fault.seen, fault.private and bool(case.reference.unit)),
+        unaccounted=fault.unaccounted,
     )
 
 
@@ -190,12 +186,15 @@ def fault_text(case: Case, fault: Fault) -> str:
 
 
 def _drawn_so(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
-    """The suspects that draw a possible count of the function's noise: one vector in a round, or more."""
+    """The suspects that draw a possible count of the function's noise: one vector in a round, or more. Where each
+    message has noise of its own, one vector is too few for all."""
     if not any(fault.once for one in suspects for fault in one.faults):
         return suspects
     path = case.plan.spreads[0].path.first
     if probe_without_noise(case.subject, path.world, path.v, path.who).numbers < 2 * path.world.d:
-        return suspects  # one vector, and perhaps the noise of some numbers
+        if not case.reference.algorithm.noise_in_messages:
+            return suspects  # one vector, and perhaps the noise of some numbers
+        return [one for one in suspects if any(fault.once for fault in one.faults)]
     return [one for one in suspects if not any(fault.once for fault in one.faults)] or suspects
 
 
@@ -210,8 +209,9 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
             suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
             case.reading = suspect.reading
             return other_noise(case, spreads, suspect, [])
-        best = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
-        named, suspect = _chosen(case, best, seen), best[0]
+        ranked = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
+        best = with_one_factor(first, ranked)
+        named, suspect = _chosen(case, best, seen, silent=True), best[0]
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
             others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
             noise = [] if explains(suspect.player, first) else other_noise(case, first, suspect, [])

@@ -10,6 +10,7 @@ import numpy as np
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import Spread, agree
+from dpfl_theory.conform.result import joined
 from dpfl_theory.problems.base import Array
 
 
@@ -23,8 +24,11 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
         if isinstance(one.probe, Spread):
             a, b = (deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
-                return f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
-            return f"{one.probe.name}: its dependence between coordinates or rounds is not the algorithm's"
+                return (
+                    f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
+                    f"{_bare(one.probe, one.value, expected)}"
+                )
+            return f"{one.probe.name}: {dependence(one.probe, one.value, expected)}"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
         if not np.isfinite(one.value[k]).all():
             return f"{one.probe.name}: in round {k + 1} w is not finite"
@@ -37,6 +41,36 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
             )
         return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
     return ""
+
+
+def _bare(probe: Spread, found: Array, expected: Array) -> str:
+    """The coordinates without noise, where the algorithm has noise in them and the others have some."""
+    own, needed = (np.diag(x)[: probe.path.world.d] for x in (found, expected))
+    none = np.flatnonzero((own <= 1e-12 * np.max(own)) & (needed > 0.0))
+    return f"; the coordinates {joined([str(j) for j in none])} have no noise" if 0 < len(none) < len(own) else ""
+
+
+def dependence(probe: Spread, found: Array, expected: Array) -> str:
+    """How noise differs from the algorithm's that has the same standard deviation in the first round: by coordinates,
+    by a later round, or in the correlation of two of its numbers."""
+    d = probe.path.world.d
+    deviations = [np.sqrt(np.maximum(np.diag(x), 0.0)).reshape(-1, d) for x in (found, expected)]
+    off = np.argwhere(np.abs(deviations[0] - deviations[1]) > 1e-3 * np.max(deviations[1], initial=1e-300))
+    if off.size:
+        k, j = off[0]
+        a, b = (float(x[k, j]) for x in deviations)
+        where = "in a round" if k == 0 else f"after round {k + 1}"
+        return f"the standard deviation of coordinate {j} is {a:.6g} {where}, and {b:.6g} in the algorithm"
+    sizes = np.maximum(np.outer(*2 * [deviations[1].ravel()]), 1e-300)
+    one, other = found / sizes, expected / sizes
+    at = np.unravel_index(int(np.argmax(np.abs(one - other))), one.shape)
+    (k, i), (m, j) = (divmod(int(x), d) for x in sorted(at))
+    what = f"rounds {k + 1} and {m + 1}" if k != m else f"coordinates {i} and {j}"
+    what += "" if k == m or i == j else f" in coordinates {i} and {j}"
+    return (
+        f"the correlation of the noise in w of {what} is {one[at]:.4g}, and {other[at]:.4g} in the algorithm, with the "
+        "same standard deviations"
+    )
 
 
 def of_role(seen: Sequence[ObservedDifference], role: str) -> list[ObservedDifference]:

@@ -91,16 +91,16 @@ def _members(v: Values) -> list[Array]:
 
 
 def _pairs(
-    reference: Reference, v: Values, nothing: float, who: Array, idle: bool = False
+    reference: Reference, v: Values, nothing: float, who: Array, idle: bool = False, client: int | None = None
 ) -> Iterator[tuple[str, World, World, Path]]:
     """Neighbouring worlds, each with a description of the difference. idle: whether clients without gradients send
-    something (`_idle`)."""
+    something (`_idle`). client: the one that differs; by default the one with the most records."""
     if reference.unit == "record":
         yield from _record_pairs(reference, v, who)
         return
     on = world(reference, v, next(iter(SHARES)), 23)
     on = on.at_zero() if idle else on
-    i, d = max(map(int, who), key=lambda j: len(on.records[j].y)), on.d  # where weights go by records, the heaviest
+    i, d = max(map(int, who), key=lambda j: len(on.records[j].y)) if client is None else client, on.d
     path = Path(v, on, (who,))
     level = float(v[reference.level]) if reference.level else 1.0
     ones = np.ones(d) / d**0.5
@@ -179,6 +179,23 @@ def _communicating(player: Player, path: Path) -> int:
     return path.world.seed
 
 
+def _loudest(player: Player, reference: Reference, v: Values, nothing: float, who: Array, idle: bool) -> int | None:
+    """The member that moves w most, as its message may count more than others, or not at all: the one with the most
+    records among equals. None for the protection of records."""
+    if reference.unit == "record":
+        return None
+    best, found = 0.0, None
+    on = world(reference, v, next(iter(SHARES)), 23)
+    for j in sorted(map(int, who), key=lambda j: -len(on.records[j].y)):
+        _, one, other, path = next(_pairs(reference, v, nothing, who, idle, j))
+        seed = _communicating(player, Path(v, one, path.who))
+        one.seed = other.seed = seed
+        shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))
+        if float(np.linalg.norm(shift)) > best * (1.0 + ROUNDING):
+            best, found = float(np.linalg.norm(shift)), j
+    return found
+
+
 def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
     """All pairs, with each of these settings; no pair where no privacy is claimed."""
     player, reference, found = case.subject, case.reference, list[Pair]()
@@ -189,7 +206,8 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
         claimed = steps**0.5 / float(v["noise_multiplier"])
         for at, who in enumerate(_members(v)):
             usual, covariance = at == 0, None
-            for reported, one, other, path in _pairs(reference, v, nothing, who, idle):
+            client = _loudest(player, reference, v, nothing, who, idle)
+            for reported, one, other, path in _pairs(reference, v, nothing, who, idle, client):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
                 one.seed = other.seed = seed
                 allowed = _allowed(reference, v, one, other)

@@ -21,6 +21,8 @@ FIXED = "noise from a fixed seed"
 NOBODY = "no noise without clients"
 DEPENDS = "noise that depends on the data"
 CHANGES = "noise that changes with the rounds"
+STAYS = "noise that stays the same over the rounds"
+APART = "noise that depends otherwise on earlier rounds"
 SCALED = "noise scaled by data"
 TRANSFORMED = "noise that is transformed together with data"
 CONSTANT = "a constant vector, or noise from a fixed seed"
@@ -88,7 +90,9 @@ def bent(case: Case) -> Finding | None:
             )
             if name == ABSOLUTE:
                 seen = f"normal numbers of {size:g} and {-size:g} move w by the same vector of length {moved[0]:.4g}"
-            return Finding(name, said, seen, case.lines("noise"), private=name in (NOT_GAUSSIAN, ABSOLUTE))
+            return Finding(
+                name, said, seen, case.lines("noise"), private=name in (NOT_GAUSSIAN, ABSOLUTE), unaccounted=True
+            )
     return None
 
 
@@ -155,7 +159,7 @@ def the_same(case: Case) -> Finding | None:
                 "from the rng that the round is given"
             )
             seen = f"{path.name}: two runs of the first round with other seeds give the same w"
-            return Finding(FIXED, said, seen, case.lines("noise"), private=True)
+            return Finding(FIXED, said, seen, case.lines("noise"), private=True, unaccounted=True)
     return None
 
 
@@ -194,7 +198,8 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
     for paths, name, said in quiet:
         try:
             if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
-                found.append(Finding(name, said, paths[0].name, case.lines("noise"), private=True))
+                where = case.lines("noise")
+                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=True))
         except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
     return found

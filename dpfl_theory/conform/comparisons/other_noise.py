@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,18 +11,20 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.comparisons.evidence import deviation, difference, of_role
+from dpfl_theory.conform.comparisons.evidence import dependence, deviation, difference, of_role
 from dpfl_theory.conform.comparisons.noise_linearity import (
     ADAPTS,
+    APART,
     CHANGES,
     CONSTANT,
     FIXED,
     SCALED,
+    STAYS,
     TIMES,
     TRANSFORMED,
     is_linear,
 )
-from dpfl_theory.conform.fault_search import Candidate, ObservedDifference
+from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, explains
 from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, agree, probe_without_noise, responses
 from dpfl_theory.conform.references import Player
 from dpfl_theory.conform.result import Finding, joined
@@ -37,6 +40,8 @@ WHOLE = 1e-3
 """The distance of an exponent from a multiple of 1/2 that rounding explains."""
 ANOTHER = "another noise"
 AFTER = "noise after the local steps"
+PARTLY = "coordinates without noise"
+TWICE = "the same random numbers for several coordinates"
 
 
 def _constant(case: Case, one: ObservedDifference, vector: Array) -> tuple[str, str]:
@@ -69,6 +74,8 @@ def other_noise(
         return [late]
     if (follows := _scaled(case, player)) is not None:
         return [follows]
+    if (shape := _shape(case, spreads[0], player)) is not None:
+        return [shape]
     factors = sorted({float(f"{r:.4g}") for r in ratios(spreads, player) if r < math.inf}) or [math.inf]
     message = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
     given = ", given the findings named above" if named else ""
@@ -81,9 +88,41 @@ def other_noise(
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
 
 
+def _shape(case: Case, one: ObservedDifference, player: Player) -> Finding | None:
+    """Noise that some coordinates do not have, or that is the same in several, where the algorithm's is not so."""
+    assert isinstance(one.probe, Spread)
+    d = one.probe.path.world.d
+    covariance, needed = (x[:d, :d] for x in (one.value, one.probe.outcome(player, one.choices)))
+    variances, least = np.diag(covariance), 1e-12 * float(np.max(np.diag(covariance), initial=0.0))
+    if least <= 0.0 or np.linalg.matrix_rank(needed, hermitian=True) < d:
+        return None
+    bare = [j for j in range(d) if variances[j] <= least]
+    rest = [j for j in range(d) if variances[j] > least]
+    factors = sorted({float(f"{(variances[j] / needed[j, j]) ** 0.5:.4g}") for j in rest})
+    times = f"{factors[0]:.4g}" if len(factors) == 1 else f"{factors[0]:.4g} to {factors[-1]:.4g}"
+    if bare:
+        said = (
+            f"{len(bare)} of {d} coordinates of w get no noise, and in the others its standard deviation is {times} "
+            "times the algorithm's: a message moves all coordinates, so add noise to every one"
+        )
+        seen = f"{one.probe.name}: no noise in the coordinates {joined([str(j) for j in bare])}"
+        return Finding(PARTLY, said, seen, case.lines("noise"), private=True)
+    sizes = np.sqrt(np.outer(variances, variances))
+    pairs = [(i, j) for j in range(d) for i in range(j) if covariance[i, j] > (1.0 - 1e-6) * sizes[i, j]]
+    if not pairs:
+        return None
+    said = (
+        "coordinates of w get the same random numbers, so that their differences have no noise; the standard deviation "
+        f"of a coordinate is {times} times the algorithm's: draw a number for each coordinate"
+    )
+    seen = f"{one.probe.name}: the same noise in the coordinates {joined([f'{i} = {j}' for i, j in pairs])}"
+    return Finding(TWICE, said, seen, case.lines("noise"), private=True)
+
+
 def _follows(case: Case) -> str:
-    """How the noise of a first round follows the arguments that the function takes: each is doubled by itself, where
-    gradients are constant."""
+    """How the noise of a first round follows the arguments that the function takes: each is multiplied by itself, by
+    two factors, where gradients are constant. It follows a power of an argument only where both show the same."""
+    counts = {p.symbol for p in case.reference.parameters if p.kind == "count"}
     path, sizes = case.plan.flat, dict[str, float | None]()
     base = _size(case.subject, path)
     for symbol in dict.fromkeys(case.subject.taken.values()):
@@ -92,11 +131,13 @@ def _follows(case: Case) -> str:
             continue
         if symbol in ("s", "p"):
             continue  # other batches, or another coin
-        other = replace(path, v={**path.v, symbol: 2 * value})
-        try:
-            sizes[symbol] = math.log2(_size(case.subject, other) / base)
-        except (UserFunctionError, ValueError, ZeroDivisionError):
-            sizes[symbol] = None
+        found = list[float]()
+        for factor in (2, 3) if symbol in counts else (2, 1.5):
+            other = replace(path, v={**path.v, symbol: factor * value})
+            with contextlib.suppress(UserFunctionError, ValueError, ZeroDivisionError):
+                found.append(math.log(_size(case.subject, other) / base) / math.log(factor))
+        alike = len(found) == 2 and abs(found[0] - found[1]) <= WHOLE
+        sizes[symbol] = found[0] if alike else math.nan if found else None
     return _powers(sizes)
 
 
@@ -104,6 +145,46 @@ def _size(player: Player, path: Path) -> float:
     """The standard deviation of a coordinate after a first round."""
     probe = Spread(path.first, LONG_STEP, both=True)
     return deviation(probe, probe.outcome(player))
+
+
+def with_one_factor(first: Sequence[ObservedDifference], suspects: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The suspects whose noise differs from the function's by one factor in each setting, whatever the size of the
+    cohort, if some have such noise: a factor that follows the size of the cohort belongs to their names."""
+
+    def has_one(one: Candidate) -> bool:
+        factors: dict[int, list[float]] = {}
+        for spread, ratio in zip(first, ratios(first, one.player)):
+            factors.setdefault(id(spread.probe.v), []).append(ratio)
+        return all(max(own) <= min(own) * (1.0 + PROPORTIONAL) and max(own) < math.inf for own in factors.values())
+
+    return [one for one in suspects if has_one(one)] or suspects
+
+
+def separated(case: Case, suspects: Sequence[Candidate]) -> Sequence[Candidate]:
+    """The suspects that also explain cohorts of all clients but one, and a path with other numbers of clients, if they
+    differ and some do: in a cohort of one size, other averages may be equal by chance."""
+    for path in (case.plan.large_cohorts, _with_more_clients(case)):
+        if len({frozenset(fault.name for fault in one.faults) for one in suspects}) < 2:
+            break
+        try:
+            seen = case.see(path)
+        except UserFunctionError:
+            continue
+        suspects = [one for one in suspects if explains(one.player, [seen])] or suspects
+    return suspects
+
+
+def _with_more_clients(case: Case) -> Path:
+    """A first round with other numbers of clients, members of a cohort and parameters."""
+    v = case.plan.values[0]
+    n = int(v["n"]) + 4
+    other: dict[str, Any] = {**v, "n": n, "d": OTHER_LAYERS[-1].stop, "layers": OTHER_LAYERS}
+    other["r"] = float(n) if v["scheme"] == "full" else v["r"] + 2.0
+    if "noise_multiplier" not in case.reference.algorithm.parameters:
+        other["sigma"] = None  # it follows from the multiplier
+    other = case.reference.with_defaults(other)
+    on = world(case.reference, other, next(iter(SHARES)), 77)
+    return Path(other, on, tuple(cohorts(other, 1, 77)))
 
 
 def with_other_numbers(case: Case, suspects: Sequence[Candidate]) -> list[Candidate]:
@@ -115,14 +196,7 @@ def with_other_numbers(case: Case, suspects: Sequence[Candidate]) -> list[Candid
         return list(suspects)
     if not any(fault.role == "noise" for one in suspects for fault in one.faults):
         return list(suspects)
-    n = int(v["n"]) + 4
-    other: dict[str, Any] = {**v, "n": n, "d": OTHER_LAYERS[-1].stop, "layers": OTHER_LAYERS}
-    other["r"] = float(n) if v["scheme"] == "full" else v["r"] + 2.0
-    if "noise_multiplier" not in case.reference.algorithm.parameters:
-        other["sigma"] = None  # it follows from the multiplier
-    other = case.reference.with_defaults(other)
-    on = world(case.reference, other, next(iter(SHARES)), 77)
-    path = Path(other, on, tuple(cohorts(other, 1, 77)))
+    path = _with_more_clients(case)
     probe = Spread(path, LONG_STEP, both=True)
     try:
         w, covariance = path.outcome(case.subject), probe.outcome(case.subject)
@@ -143,7 +217,7 @@ def _powers(exponents: Mapping[str, float | None]) -> str:
     'it is proportional to C and sqrt(K), and not to a power of r; it does not depend on eta_l'
     """
     words = {1.0: "{}", 0.5: "sqrt({})", -1.0: "1/{}", -0.5: "1/sqrt({})", 2.0: "{}^2"}
-    whole = {name: None if x is None else round(2.0 * x) / 2.0 for name, x in exponents.items()}
+    whole = {name: None if x is None or math.isnan(x) else round(2.0 * x) / 2.0 for name, x in exponents.items()}
     exact = {name for name, x in exponents.items() if x is not None and abs(x - (whole[name] or 0.0)) <= WHOLE}
     along = [words.get(x, f"{{}}^{x:g}").format(name) for name, x in whole.items() if name in exact and x]
     none = [name for name, x in whole.items() if name in exact and x == 0.0]
@@ -195,6 +269,8 @@ def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) 
     """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
     path = case.plan.spreads[0].path.first
     counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    if case.reference.algorithm.noise_in_messages:  # whose sum is drawn at once
+        counts[1] *= len(path.who[0])
     apart = difference(case, spreads)
     if counts[0] == counts[1]:
         return apart
@@ -238,7 +314,7 @@ def _scaled(case: Case, player: Player) -> Finding | None:
                 ),
             )
         seen = f"clients {name}: {second / first:.4g} times the noise where all residuals are {TIMES:g} times as large"
-        return Finding(title, said, seen, case.lines("noise"), private=title == SCALED)
+        return Finding(title, said, seen, case.lines("noise"), private=title == SCALED, unaccounted=True)
     return None
 
 
@@ -255,18 +331,30 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
             return None
         k = right.index(False)
         fresh, needed = (_conditional_variance(x, k * d, d) for x in (one.value, expected))
-        less = fresh < needed * (1.0 - 2.0 * one.probe.tolerance)
+        before = _conditional_variance(one.value, (k - 1) * d, d)
+        off = 2.0 * one.probe.tolerance
+        less, alike = fresh < needed * (1.0 - off), abs(fresh - needed) <= off * needed
         why = (
             "it has less fresh noise, given the rounds before: every round needs the noise that is accounted for"
             if less
-            else "it is larger, or depends on that of the rounds before; whether it is accounted for was not tested"
+            else "given the rounds before, it is as large as the algorithm's, but it depends on them in another way"
+            if alike
+            else "given the rounds before, it is larger than the algorithm's"
         )
+        stays = not alike and abs(fresh - before) <= off * before
+        title = APART if alike else STAYS if stays else CHANGES
+        why += "; the algorithm's changes there, and this one does not" if stays else ""
+        why += "" if less else "; whether it is accounted for was not tested"
         said = f"the noise of the first rounds agrees with the algorithm's, but later it differs: {why}"
-        seen = (
-            f"{one.probe.name}: from round {k + 1} on; given the rounds before, its standard deviation is "
+        sizes = (
+            "given the rounds before, its standard deviation is "
             f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
         )
-        return Finding(CHANGES, said, seen, case.lines("noise"), private=less)
+        within = slice(0, (k + 1) * d)
+        first = replace(one.probe, path=replace(path, who=path.who[: k + 1]))
+        sizes = dependence(first, one.value[within, within], expected[within, within]) if alike else sizes
+        seen = f"{one.probe.name}: from round {k + 1} on; {sizes}"
+        return Finding(title, said, seen, case.lines("noise"), private=less, unaccounted=True)
     return None
 
 
@@ -294,6 +382,7 @@ def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | No
             f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} remains in {len(left)} worlds",
             case.lines("noise"),
             private=True,
+            unaccounted=True,
         )
     return None
 
@@ -305,7 +394,7 @@ def adapts(case: Case, seen: Sequence[ObservedDifference]) -> Finding:
         "fixed threshold. How much this noise protects the lengths, and its privacy cost, were not tested: account for "
         "it together with the noise of the average"
     )
-    return Finding(ADAPTS, said, difference(case, of_role(seen, "clip")), case.lines("clip"))
+    return Finding(ADAPTS, said, difference(case, of_role(seen, "clip")), case.lines("clip"), unaccounted=True)
 
 
 def first_rounds(spreads: Sequence[ObservedDifference]) -> list[ObservedDifference]:

@@ -11,25 +11,14 @@ from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons import neighbours, sampled
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN
 from dpfl_theory.conform.comparisons.neighbours import Pair
-from dpfl_theory.conform.comparisons.noise_linearity import (
-    ADAPTS,
-    CHANGES,
-    DEPENDS,
-    FIXED,
-    NOBODY,
-    NOT_GAUSSIAN,
-    SCALED,
-    TRANSFORMED,
-    bent,
-)
-from dpfl_theory.conform.probes import Path
+from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN, bent
+from dpfl_theory.conform.probes import LONG_SPREAD, Path
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.user_function import UserFunctionError
 
-SPOILED = (FIXED, NOT_GAUSSIAN, NOBODY, DEPENDS, CHANGES, SCALED, TRANSFORMED)
-"""Findings that invalidate the epsilon that the covariance of one round would give."""
 DELTA = 1e-5
+RELEASED = "the noise of what is released besides w was not explained"
 BENT = "w is no linear function of it, as with Adam on the server"
 """The reason why distances of w do not measure privacy: a noisy average may be transformed in any way, at no cost."""
 MOST = 50.0
@@ -106,15 +95,18 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     unit = case.reference.unit
-    spoiled = next((fault.name for fault in previous if fault.name in SPOILED), "")
+    spoiled, released = next((fault.name for fault in previous if fault.unaccounted), ""), _released(case, loud.path.v)
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
         spoiled = BENT
-    mu = math.inf if spoiled else loud.mu
+    spoiled = spoiled or ("" if math.isfinite(released) or case.explained else RELEASED)
+    mu = math.inf if spoiled else math.hypot(loud.mu, released)
     epsilon, claimed = (_epsilon(m, DELTA) for m in (mu, loud.claimed))
+    loudest = max(pair.mu for pair in pairs if pair.path.v is loud.path.v)
+    alone = math.hypot(loudest, released) > mu * (1.0 + LONG_SPREAD)
     there = (
-        f"with the actual noise ({spoiled}) no epsilon is known"
+        f"for the actual noise ({spoiled}) this test knows no finite epsilon"
         if spoiled
-        else f"with the actual noise, that is epsilon = {epsilon:.4g} at delta = {DELTA:g} for a {unit} that takes part"
+        else _actual(case, epsilon, alone, far.distance <= far.allowed * (1.0 + neighbours.ROUNDING))
     )
     case.privacy = {
         "pair": loud.description,
@@ -129,7 +121,6 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
             f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} in all comparisons, and the "
             f"hyper-parameters allow {far.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
-            + ("; this does not include what the threshold reveals" if any(x.name == ADAPTS for x in previous) else "")
         ),
     }
     found = []
@@ -143,6 +134,34 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     if case.runs:
         found += _audit(case, loud, bool(previous) or bool(found))
     return found
+
+
+def _released(case: Case, v: Values) -> float:
+    """mu of what a round releases besides w, by the description of the round that the function is; infinite where no
+    description explains it. Both together are one Gaussian mechanism, whose mu is the root of the sum of squares."""
+    if not case.reference.released(v):
+        return 0.0
+    if not case.explained:
+        return math.inf
+    own = [(one.reading.parts, *(fault.parts for fault in one.faults)) for one in case.suspects]
+    return max(case.reference.with_parts(*parts).released(v) for parts in own)
+
+
+def _actual(case: Case, epsilon: float, alone: bool, within: bool) -> str:
+    """The epsilon of the actual noise in words. It is exact where the round keeps the declared sensitivity; else the
+    pairs that were compared need not be the worst ones. alone: whether it is larger for an only participant. within:
+    whether no pair exceeds the sensitivity."""
+    unit = case.reference.unit
+    if math.isinf(epsilon):
+        return f"with the actual noise, no finite epsilon holds for a {unit} that takes part"
+    faults = [fault for one in case.suspects for fault in one.faults]
+    exact = within and case.suspects and all(fault.role == "noise" or not fault.private for fault in faults)
+    size = " in a cohort of the expected size, and more where it is the only participant" if alone else ""
+    whom = ", towards those who see w alone" if case.reference.algorithm.noise_in_messages else ""
+    return (
+        f"with the actual noise, {'that is epsilon =' if exact else 'epsilon is at least'} {epsilon:.4g} at delta = "
+        f"{DELTA:g} for a {unit} that takes part{size}{whom}"
+    )
 
 
 def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
@@ -185,5 +204,5 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
             "with live noise, the noise is not Gaussian, but the accounting of the Gaussian mechanism needs Gaussian "
             "noise"
         )
-        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True)]
+        return [Finding(NOT_GAUSSIAN, said, lines=case.lines("noise"), private=True, unaccounted=True)]
     return []
