@@ -335,6 +335,11 @@ class Spread:
         """The difference from which two of these count as different."""
         return SPREAD if self.step == STEP else LONG_SPREAD
 
+    @property
+    def rounding(self) -> float:
+        """How far rounding of w moves a response: it matters for noise that is some 1e12 times smaller than w."""
+        return 8.0 * float(np.finfo(float).eps) * float(np.abs(self.path.world.start).max()) / self.step
+
 
 def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
     """Whether two values of a probe are equal up to rounding."""
@@ -345,7 +350,10 @@ def agree(probe: Path | Spread, found: Array, expected: Array) -> bool:
         found, expected = np.where(finite, found, 0.0), np.where(finite, expected, 0.0)
     error = float(np.abs(found - expected).max(initial=0.0))
     scale = max(probe.scale(expected), probe.scale(found) if probe.scale(expected) == 0.0 else 0.0)
-    rounding = probe.rounding * float(np.abs(expected).max(initial=0.0)) if isinstance(probe, Path) else 0.0
+    if isinstance(probe, Path):
+        rounding = probe.rounding * float(np.abs(expected).max(initial=0.0))
+    else:
+        rounding = 2.0 * probe.rounding * scale**0.5
     return error <= probe.tolerance * scale + rounding
 
 

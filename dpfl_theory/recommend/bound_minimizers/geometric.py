@@ -182,7 +182,7 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
 
     >>> from dpfl_theory.statements import get
     >>> inequalities(get("das2022.theorem4a"))
-    ((1, alpha), (E, alpha/(2*rho)), (rho, 1), (1, K))
+    ((1, alpha), (E, alpha/(2*rho)), (rho, 1), (1, r), (1, K))
     """
     symbols = {sp.Symbol(name): symbol for name, symbol in symbols_of(statement).items()}
     found = []

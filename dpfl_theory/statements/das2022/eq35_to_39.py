@@ -169,6 +169,7 @@ EQ36: Statement = das.statement(
         CLIP("recursion clipped"),
     ),
     uses=("das2022.eq35",),
+    symbols=das.NOTATION.also("q", "d", "n", "delta", "epsilon"),
 )
 
 EQ37: Statement = das.statement(
