@@ -24,10 +24,11 @@ from dpfl_theory.conform.probes import (
 )
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference
-from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.result import Finding, joined
 from dpfl_theory.conform.traces import observed_choices
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
 MOST = 4
@@ -72,6 +73,11 @@ class Case:
             self._seen[id(probe)] = self._see(probe)
         return self._seen[id(probe)]
 
+    @property
+    def seen(self) -> list[ObservedDifference]:
+        """The results so far."""
+        return [*self._seen.values()]
+
     def _see(self, probe: Path | Spread) -> ObservedDifference:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(self.subject, path)
@@ -114,6 +120,47 @@ class Case:
         except UserFunctionError:
             return [*seen]
         return [one, *seen] if np.isfinite(one.value).all() else [*seen]
+
+    def never_runs(self) -> InputError | None:
+        """The error of a function that fails in all first rounds, or in all second ones, also with a single client.
+
+        A function that runs in some of them can be compared: that it fails in others is a finding."""
+        first: UserFunctionError | None = None
+        second: UserFunctionError | None = None
+        for path in self.plan.paths:
+            for cohort in [*path.who, *(np.array([i]) for i in range(path.world.n))]:
+                try:
+                    probe_without_noise(self.subject, path.world, path.v, [cohort])
+                except UserFunctionError as error:
+                    first = first or error
+                    continue
+                try:
+                    probe_without_noise(self.subject, path.world, path.v, [cohort, cohort])
+                except UserFunctionError as error:
+                    second = second or error
+                    continue
+                return None
+        error = second or first
+        assert error is not None
+        given = "the state that it returned" if second else "state = None"
+        remedy = error.remedy or (
+            f"make it run with {given} and the clients that `dpfl-theory conform --help` describes, then compare it"
+        )
+        at = f" ({source_location.short_name(error.place[0])}, line {error.place[1]})" if error.place else ""
+        where = f"in the {'second' if second else 'first'} round, with every cohort"
+        return InputError(f"{error.sentence} {where}{at}: {remedy}")
+
+    def where_alone(self) -> str:
+        """Where the function fails on some clients, and runs on others, if it does."""
+        path, failing = self.plan.paths[0], list[str]()
+        for i, own in enumerate(path.world.records):
+            try:
+                probe_without_noise(self.subject, path.world, path.v, [np.array([i])])
+            except UserFunctionError:
+                failing.append(f"client {i} with {len(own.y)} record{'s' if len(own.y) > 1 else ''}")
+        if not 0 < len(failing) < path.world.n:
+            return ""
+        return f"of cohorts of a single client, it fails on {joined(failing)}, and runs on the others"
 
     def unheard(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
@@ -177,8 +224,9 @@ class Case:
 
 
 def failure(error: UserFunctionError, where: str = "") -> Finding:
-    """The finding that the function fails, with the place."""
-    return Finding("the function fails", str(error), where, (error.place,) if error.place else ())
+    """The finding that a function that runs elsewhere fails, with the place."""
+    said = f"it runs in some rounds, and in others {error}"
+    return Finding("the function fails", said, where, (error.place,) if error.place else ())
 
 
 def player_of(reference: Reference, reading: Reading) -> Player:

@@ -387,7 +387,7 @@ class Plan:
             who = cohorts(v, rounds, 100 * self.seed + k, turned)
             on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
             if not self.reference.level:
-                on.name = on.name if "one client" in name else "with gradients of different lengths"
+                on.name = on.name if name == self._names[-1] else "with gradients of different lengths"
             self._made[at] = Path(v, on, tuple(who), DOUBLE if self.step == STEP else SINGLE)
         return self._made[at]
 

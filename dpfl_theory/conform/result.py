@@ -154,7 +154,7 @@ class Conformance(Tabular):
         words = "its round is that of" if alike else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
         head += ", but something else is wrong" if alike else ""
-        head += f", read as: {self.reading}" if self.reading and self.conforms else ""
+        head += f", read as: {self.reading}" if self.reading not in ("", "as printed") and self.conforms else ""
         lines = [f"tried: {_symbols(v)}" for v in self.settings]
         if self.assumed:
             remedy = "; give the values that it has built in, if they differ" if self.faults else ""
