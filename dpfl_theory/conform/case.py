@@ -140,15 +140,15 @@ class Case:
                     second = second or error
                     continue
                 return None
-        error = second or first
-        assert error is not None
+        cause = second or first
+        assert cause is not None
         given = "the state that it returned" if second else "state = None"
-        remedy = error.remedy or (
+        remedy = cause.remedy or (
             f"make it run with {given} and the clients that `dpfl-theory conform --help` describes, then compare it"
         )
-        at = f" ({source_location.short_name(error.place[0])}, line {error.place[1]})" if error.place else ""
+        at = f" ({source_location.short_name(cause.place[0])}, line {cause.place[1]})" if cause.place else ""
         where = f"in the {'second' if second else 'first'} round, with every cohort"
-        return InputError(f"{error.sentence} {where}{at}: {remedy}")
+        return InputError(f"{cause.sentence} {where}{at}: {remedy}")
 
     def where_alone(self) -> str:
         """Where the function fails on some clients, and runs on others, if it does."""

@@ -134,7 +134,7 @@ class Subject:
         if not isinstance(found, tuple) or len(found) != 2:
             raise UserFunctionError(f"the function returns {_described(found)}", "return the pair (w, state)")
         if getattr(found[0], "dtype", None) in (np.float32, np.float16):
-            need = "compute in double precision (float64)"
+            need = "compute in double precision, or return w.astype(float), and the report says how closely it agrees"
             raise InputError(f"the function returns w as {found[0].dtype}, which hides differences: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)

@@ -13,6 +13,7 @@ import pytest
 import dpfl_theory
 from benchmarks.conform.planted import IMPLEMENTATIONS, Plant, function_of
 from dpfl_theory.cli import main
+from dpfl_theory.conform.fault_search import nearest
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.time_limits import TimeoutExceeded
@@ -52,6 +53,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l"], "is not a parameter with a number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "give a positive number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown parameter of scaffold"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "nosuch=1"], "scaffold 'nosuch': choose from E, K, "),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "1e3"], "give a whole number"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "500"], "from 3 to 100"),
         ([SCAFFOLD, "--as", "scaffold", "--cohort", "9"], "must be between 1 and 7"),
@@ -99,9 +101,9 @@ def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp
     assert sentence in str(named.value)
     if "raise" in body or "gradient" in body:
         assert "own.py, line 2): " in str(named.value)
-    with pytest.raises(InputError) as nearest:
+    with pytest.raises(InputError) as unnamed:
         dpfl_theory.conform(function_named(f"{file}:round"))
-    assert str(nearest.value) == str(named.value)
+    assert str(unnamed.value) == str(named.value)
 
 
 async def asynchronous(w: Any, state: Any, clients: Any, cohort: Any, rng: Any) -> Any:
@@ -130,6 +132,22 @@ def test_a_failure_on_some_clients_is_a_finding() -> None:
     assert "it fails on client 1 with 1 record, and runs on the others" in found.faults[0].evidence
     with pytest.raises(InputError, match="the function fails in some rounds, so that no nearest algorithm is found"):
         dpfl_theory.conform(round)
+
+
+def test_a_report_on_a_round_without_noise_says_nothing_of_noise_and_of_its_only_reading() -> None:
+    text = str(dpfl_theory.conform(plain, "fedavg", E=1))
+    assert "as printed" not in text
+    assert "covariances" not in text
+
+
+def test_libraries_print_nothing_of_numbers_that_are_not_finite(capfd: pytest.CaptureFixture[str]) -> None:
+    def off(x: Any) -> Any:
+        return np.array([1.0, 2.0]) if x[0] == 0.5 else np.full(2, np.nan)
+
+    assert nearest(off, [(0.5,)]) is None
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        RecordingGenerator(0).multivariate_normal(np.zeros(2), np.full((2, 2), np.nan))
+    assert capfd.readouterr() == ("", "")
 
 
 def test_what_was_seen_at_the_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -291,7 +291,7 @@ def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | No
         return Finding(
             name,
             said,
-            f"the same vector of length {np.linalg.norm(left[0]):.4g} remains with silent noise in {len(left)} problems",
+            f"the same vector of length {np.linalg.norm(left[0]):.4g} remains without noise in {len(left)} problems",
             case.lines("noise"),
             private=True,
         )
