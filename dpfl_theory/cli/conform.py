@@ -80,7 +80,8 @@ def conform(
     record, len(client) and records.x, records.y; batch has numbers of records. The function may also take layers
     (slices of w) and round_number, from 0.
 
-    Exit code 0 if it conforms, 1 if it differs, 3 if samples did not decide.
+    Exit code 0 if it conforms, 1 if it differs, 2 for bad input, such as a function that never runs, 3 if samples did
+    not decide.
     """
     if schema:
         from dpfl_theory.conform import document

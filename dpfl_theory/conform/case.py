@@ -128,18 +128,15 @@ class Case:
         first: UserFunctionError | None = None
         second: UserFunctionError | None = None
         for path in self.plan.paths:
-            for cohort in [*path.who, *(np.array([i]) for i in range(path.world.n))]:
-                try:
-                    probe_without_noise(self.subject, path.world, path.v, [cohort])
-                except UserFunctionError as error:
+            everyone = np.arange(path.world.n)
+            for cohort in [*path.who, *(everyone[i : i + 1] for i in everyone)]:
+                if error := self._failing(path, cohort):
                     first = first or error
                     continue
-                try:
-                    probe_without_noise(self.subject, path.world, path.v, [cohort, cohort])
-                except UserFunctionError as error:
+                for other in (cohort, np.setdiff1d(everyone, cohort)):
+                    if (error := self._failing(path, cohort, other)) is None:
+                        return None
                     second = second or error
-                    continue
-                return None
         cause = second or first
         assert cause is not None
         given = "the state that it returned" if second else "state = None"
@@ -152,15 +149,23 @@ class Case:
 
     def where_alone(self) -> str:
         """Where the function fails on some clients, and runs on others, if it does."""
-        path, failing = self.plan.paths[0], list[str]()
-        for i, own in enumerate(path.world.records):
-            try:
-                probe_without_noise(self.subject, path.world, path.v, [np.array([i])])
-            except UserFunctionError:
-                failing.append(f"client {i} with {len(own.y)} record{'s' if len(own.y) > 1 else ''}")
+        path = self.plan.paths[0]
+        failing = [
+            f"client {i} with {len(own.y)} record{'s' if len(own.y) > 1 else ''}"
+            for i, own in enumerate(path.world.records)
+            if self._failing(path, np.array([i]))
+        ]
         if not 0 < len(failing) < path.world.n:
             return ""
         return f"of cohorts of a single client, it fails on {joined(failing)}, and runs on the others"
+
+    def _failing(self, path: Path, *who: Any) -> UserFunctionError | None:
+        """The error in rounds of these cohorts, if the function fails there."""
+        try:
+            probe_without_noise(self.subject, path.world, path.v, who)
+        except UserFunctionError as error:
+            return error
+        return None
 
     def unheard(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""

@@ -134,6 +134,21 @@ def test_a_failure_on_some_clients_is_a_finding() -> None:
         dpfl_theory.conform(round)
 
 
+def test_a_failure_on_clients_that_come_again_is_a_finding() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: float, beta: float, r: float) -> Any:
+        if set(state or []) & set(cohort):
+            raise KeyError("again")
+        return plain(w, None, clients, cohort, rng, eta=eta, beta=beta, r=r)[0], [*(state or []), *cohort]
+
+    found = dpfl_theory.conform(round, "fedavg", E=1)
+    assert found.faults[0].name == "the function fails"
+
+
+@pytest.mark.parametrize("algorithm", ["scaffnew", None])
+def test_a_round_that_does_nothing_conforms_to_no_algorithm(algorithm: str | None) -> None:
+    assert dpfl_theory.conform(lambda w, state, clients, cohort, rng: (w, state), algorithm).verdict == "differs"
+
+
 def test_a_report_on_a_round_without_noise_says_nothing_of_noise_and_of_its_only_reading() -> None:
     text = str(dpfl_theory.conform(plain, "fedavg", E=1))
     assert "as printed" not in text
