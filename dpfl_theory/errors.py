@@ -114,7 +114,7 @@ def unknown_name(label: str, name: str, known: Iterable[str]) -> InputError:
 def nearest(name: str, known: Iterable[str]) -> list[str]:
     """The known names that this one may stand for: those that start with it, or else the nearest one, if any."""
     names = sorted(known)
-    near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    near = _begin_with(name, names) or difflib.get_close_matches(name, names, n=1, cutoff=0.55)
     return [other for other in near if re.sub("^non-?", "", name) != other]  # the opposite is not another spelling
 
 

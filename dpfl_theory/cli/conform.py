@@ -80,7 +80,8 @@ def conform(
     record, len(client) and records.x, records.y; batch has numbers of records. The function may also take layers
     (slices of w) and round_number, from 0.
 
-    Exit code 0 if it conforms, 1 if it differs, 3 if samples did not decide.
+    Exit code 0 if it conforms, 1 if it differs, 2 for bad input, such as a function that never runs, 3 if samples did
+    not decide.
     """
     if schema:
         from dpfl_theory.conform import document
@@ -94,7 +95,9 @@ def conform(
         _list_variations(format_)
         return 0
     if function is None:
-        raise InputError("give a function, and the algorithm that it should be: conform my_module:round --as dp-fedavg")
+        raise InputError(
+            "no function is given: name one, for example conform my_file.py:round (and, if you like, --as ALGORITHM)"
+        )
     from dpfl_theory.conform import run  # noqa: F401  so that our imports do not count for the user's time limit
     from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied
 
@@ -113,8 +116,11 @@ def conform(
             lambda: _report(function, as_, sampler, format_ == "json", alpha=share, seed=number, **keywords),
             120.0 if seconds is None else seconds,
         )
-    except (TimeoutExceeded, WorkerDied) as error:
-        raise InputError(f"the test of {function} was ended: {error}; give fewer --runs or a longer --limit") from error
+    except TimeoutExceeded as error:
+        raise InputError(f"the test of {function} {str(error).removeprefix('it ')}: give a longer --limit") from error
+    except WorkerDied as error:
+        need = "call the function once on its own to see what ends it"
+        raise InputError(f"the test of {function} was ended: {error}; {need}") from error
     deliver(text, target, f"{verdict}")
     return CODES[verdict]
 

@@ -24,10 +24,11 @@ from dpfl_theory.conform.probes import (
 )
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference
-from dpfl_theory.conform.result import Finding
+from dpfl_theory.conform.result import Finding, joined
 from dpfl_theory.conform.traces import observed_choices
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
+from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 
 MOST = 4
@@ -83,6 +84,11 @@ class Case:
             self._seen[id(probe)] = self._see(probe)
         return self._seen[id(probe)]
 
+    @property
+    def seen(self) -> list[ObservedDifference]:
+        """The results so far."""
+        return [*self._seen.values()]
+
     def _see(self, probe: Path | Spread) -> ObservedDifference:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(self.subject, path)
@@ -125,6 +131,52 @@ class Case:
         except UserFunctionError:
             return [*seen]
         return [one, *seen] if np.isfinite(one.value).all() else [*seen]
+
+    def never_runs(self) -> InputError | None:
+        """The error of a function that fails in all first rounds, or in all second ones, also with a single client.
+
+        A function that runs in some of them can be compared: that it fails in others is a finding."""
+        first: UserFunctionError | None = None
+        second: UserFunctionError | None = None
+        for path in self.plan.paths:
+            everyone = np.arange(path.world.n)
+            for cohort in [*path.who, *(everyone[i : i + 1] for i in everyone)]:
+                if error := self._failing(path, cohort):
+                    first = first or error
+                    continue
+                for other in (cohort, np.setdiff1d(everyone, cohort)):
+                    if (error := self._failing(path, cohort, other)) is None:
+                        return None
+                    second = second or error
+        cause = second or first
+        assert cause is not None
+        given = "the state that it returned" if second else "state = None"
+        remedy = cause.remedy or (
+            f"make it run with {given} and the clients that `dpfl-theory conform --help` describes, then compare it"
+        )
+        at = f" ({source_location.short_name(cause.place[0])}, line {cause.place[1]})" if cause.place else ""
+        where = f"in the {'second' if second else 'first'} round, with every cohort"
+        return InputError(f"{cause.sentence} {where}{at}: {remedy}")
+
+    def where_alone(self) -> str:
+        """Where the function fails on some clients, and runs on others, if it does."""
+        path = self.plan.paths[0]
+        failing = [
+            f"client {i} with {len(own.y)} record{'s' if len(own.y) > 1 else ''}"
+            for i, own in enumerate(path.world.records)
+            if self._failing(path, np.array([i]))
+        ]
+        if not 0 < len(failing) < path.world.n:
+            return ""
+        return f"of cohorts of a single client, it fails on {joined(failing)}, and runs on the others"
+
+    def _failing(self, path: Path, *who: Any) -> UserFunctionError | None:
+        """The error in rounds of these cohorts, if the function fails there."""
+        try:
+            probe_without_noise(self.subject, path.world, path.v, who)
+        except UserFunctionError as error:
+            return error
+        return None
 
     def unheard(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
@@ -188,8 +240,9 @@ class Case:
 
 
 def failure(error: UserFunctionError, where: str = "") -> Finding:
-    """The finding that the function fails, with the place."""
-    return Finding("the function fails", str(error), where, (error.place,) if error.place else ())
+    """The finding that a function that runs elsewhere fails, with the place."""
+    said = f"it runs in some rounds, and in others {error}"
+    return Finding("the function fails", said, where, (error.place,) if error.place else ())
 
 
 def player_of(reference: Reference, reading: Reading) -> Player:

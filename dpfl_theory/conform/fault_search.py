@@ -600,6 +600,8 @@ def nearest(off: Callable[[Array], Array], usual: Sequence[Sequence[float]]) -> 
             for step in range(_STEPS):
                 h = 1e-6 * np.maximum(np.abs(numbers), 1e-3)
                 slopes = np.stack([(off(numbers + e) - now) / e.max() for e in np.diag(h)], axis=1)
+                if not np.isfinite(slopes).all():  # LAPACK would print of it
+                    return None
                 move = -np.linalg.lstsq(slopes, now, rcond=None)[0]
                 before = float(np.linalg.norm(now))
                 numbers, now = numbers + move, off(numbers + move)

@@ -111,7 +111,9 @@ def nearest(
     tried = [
         one
         for name, reference in references().items()
-        if name != leave_out and (one := _tried(function, reference, parameters, declared, seed, keywords)) is not None
+        if name != leave_out
+        and (case := _case(function, reference, parameters, declared, seed, keywords)) is not None
+        and (one := _tried(case)) is not None
     ]
     exact = sorted((one for one in tried if one.exact), key=lambda one: (one.rank, one.name))
     for one in exact:
@@ -202,21 +204,39 @@ def _distance(seen: ObservedDifference, player: Player) -> float:
     return found if np.isfinite(found) else np.inf
 
 
-def _tried(
+def first_fitting(
+    function: Callable[..., Any],
+    parameters: Mapping[str, float],
+    declared: Sequence[Fault] = (),
+    *,
+    seed: int = 0,
+    **keywords: Any,
+) -> Case | None:
+    """The first algorithm whose hyper-parameters the function takes, whether it runs or not."""
+    every = (_case(function, reference, parameters, declared, seed, keywords) for reference in references().values())
+    return next((case for case in every if case is not None), None)
+
+
+def _case(
     function: Callable[..., Any],
     reference: Reference,
     parameters: Mapping[str, float],
     declared: Sequence[Fault],
     seed: int,
     keywords: Mapping[str, Any],
-) -> Near | None:
-    """An algorithm without deviations; None where it does not take the hyper-parameters."""
+) -> Case | None:
+    """The comparison with an algorithm; None where it does not take the hyper-parameters."""
     try:
         subject, meant = Subject(function, reference), reference.meaning(declared)
         values = settings(meant, parameters, set(subject.taken.values()), **keywords)
     except InputError:
         return None
-    case = Case(meant, subject, Plan(meant, values, seed), 0, 1e-6, seed, given=parameters)
+    return Case(meant, subject, Plan(meant, values, seed), 0, 1e-6, seed, given=parameters)
+
+
+def _tried(case: Case) -> Near | None:
+    """An algorithm without deviations; None where the function fails."""
+    meant, subject = case.reference, case.subject
     players = [player_of(meant, reading) for reading in meant.readings]
     try:
         path = case.plan.first_paths(1)[0]

@@ -127,7 +127,7 @@ def _is_plain(state: Any) -> bool:
 
 
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
-    """A player's random choices in the rounds of a path: whether w moves, and each client's batches of
+    """A player's random choices in the rounds of a path: whether a coin lets w move, and each client's batches of
     records."""
     found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
     log = _Log(rng)
@@ -137,7 +137,8 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
         log.clear()
         log.numbers.clear()
         after, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
-        found.append({"moved": bool(np.any(after != w)), "batches": _batches(on, log)})
+        moved = path.v.get("p", 1.0) == 1.0 or bool(np.any(after != w))  # without a coin every round communicates
+        found.append({"moved": moved, "batches": _batches(on, log)})
         w = after
     return found
 
@@ -395,7 +396,7 @@ class Plan:
             who = cohorts(v, rounds, 100 * self.seed + k, turned)
             on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
             if not self.reference.level:
-                on.name = on.name if "one client" in name else "with gradients of different lengths"
+                on.name = on.name if name == self._names[-1] else "with gradients of different lengths"
             self._made[at] = Path(v, on, tuple(who), DOUBLE if self.step == STEP else SINGLE)
         return self._made[at]
 

@@ -131,7 +131,10 @@ class RecordingGenerator(np.random.Generator):
     def multivariate_normal(self, mean: Any, cov: Any, size: Any = None, *args: Any, **kwargs: Any) -> Any:
         """Through standard normal numbers and the symmetric root of the covariance."""
         mean = np.asarray(mean, dtype=np.float64)
-        values, vectors = np.linalg.eigh(np.asarray(cov, dtype=np.float64))
+        cov = np.asarray(cov, dtype=np.float64)
+        if not np.isfinite(cov).all():  # as NumPy's own function, but without messages of LAPACK
+            raise np.linalg.LinAlgError("the covariance of multivariate_normal has entries that are not finite")
+        values, vectors = np.linalg.eigh(cov)
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
         shape = () if size is None else tuple(np.atleast_1d(size))
         return mean + self.standard_normal((*shape, len(mean))) @ root

@@ -158,11 +158,12 @@ class Conformance(Tabular):
         words = "its round is that of" if alike else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
         head += ", but something else is wrong" if alike else ""
-        agrees = bool(self.reading) and (self.conforms or bool(alike))
-        head += f", read as: {self.reading}" if agrees else ""
         lines = [f"with declared {joined(self.declared)}"] if self.declared else []
-        if self.reading and not agrees and self.verdict == DIFFERS:
-            lines.append(f"the deviations are those from one reading of the algorithm: {self.reading}")
+        if self.reading not in ("", "as printed"):
+            if self.conforms or alike:
+                head += f", read as: {self.reading}"
+            elif self.verdict == DIFFERS:
+                lines.append(f"the deviations are those from one reading of the algorithm: {self.reading}")
         lines += [f"tried: {_symbols(v)}" for v in self.settings]
         if self.assumed:
             remedy = "; give the values that it has built in, if they differ" if self.faults else ""

@@ -18,21 +18,24 @@ from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
 from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.evidence import difference
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains
-from dpfl_theory.conform.nearest import nearest
+from dpfl_theory.conform.nearest import first_fitting, nearest
 from dpfl_theory.conform.probes import SPREAD, Plan
 from dpfl_theory.conform.references import Reference, references
 from dpfl_theory.conform.result import CONFORMS, DIFFERS, UNDECIDED, Conformance, Finding
 from dpfl_theory.conform.rng_reuse import STREAM_REUSED
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.conform.user_function import Subject, UserFunctionError
+from dpfl_theory.conform.user_function import Subject, UserFunctionError, hyperparameters_of
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, at_most
 
+GRACE = 1.0
+"""Seconds after the limit in which it is seen what is known."""
 SHARED_NOISE = "the same noise for all clients"
 INNER = ("local_step", "local_steps", "relation_factor", "d", "layers")
 """Values that are not shown, since they follow from others."""
@@ -107,6 +110,7 @@ def conform(
     started = time.perf_counter()
     if not isinstance(clients, int) or not 3 <= clients <= 100:
         raise InputError(f"the number of clients is {clients!r}: give a whole number from 3 to 100")
+    hyperparameters_of(function)
     meant = declared(variations or {})
     where: dict[str, Any] = {"clients": clients, "cohort": cohort, "scheme": sampling, "relation": relation}
     notes = list[str]()
@@ -132,15 +136,20 @@ def conform(
     with _ended_at(limit, function):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")  # the function's own; their consequence is reported
-            found = _findings(test)
-        if sampler is not None:
+            try:
+                found, ended = _findings(test), False
+            except TimeoutExceeded as error:
+                found, ended = _at_the_limit(test, error), True
+        if sampler is not None and not ended:
             drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
             found += [replace(x, about="cohorts", private=x.private and bool(reference.unit)) for x in drawn.findings]
             if drawn.open:
                 test.undecided = True
                 test.notes.append(drawn.open)
-        if any(fault.about == "round" for fault in found):
-            test.notes += _others(function, as_, parameters, where)
+        if not ended and any(fault.about == "round" for fault in found):
+            with warnings.catch_warnings(), np.errstate(all="ignore"):
+                warnings.simplefilter("ignore")
+                test.notes += _others(function, as_, parameters, where)
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
         algorithm=as_,
@@ -170,7 +179,7 @@ def _ended_at(limit: float | None, function: Callable[..., Any]) -> Iterator[Non
             yield
     except TimeoutExceeded as error:
         name = getattr(function, "__qualname__", type(function).__name__)
-        raise TimeoutExceeded(f"the test of {name} was ended: {error}; decrease `runs` or increase `limit`") from error
+        raise TimeoutExceeded(f"the test of {name} {str(error).removeprefix('it ')}: give a longer `limit`") from error
 
 
 def _chosen(
@@ -185,6 +194,11 @@ def _chosen(
     with _ended_at(limit, function), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         found = nearest(function, parameters, meant, **where)
+        if not found and (failing := first_fitting(function, parameters, meant, **where)) is not None:
+            raise failing.never_runs() or InputError(
+                "the function fails in some rounds, so that no nearest algorithm is found: name the one that it should "
+                "be (--as), and the report says where it fails"
+            )
     if not found:
         raise InputError(
             "the function's hyper-parameters fit no algorithm: name the one that it should be, and its parameters as "
@@ -192,7 +206,9 @@ def _chosen(
         )
     rest = " or ".join(str(one) for one in found[1:3] if one.known)
     then = f"; next comes {rest}" if rest else ""
-    return found[0].case, [f"compared with {found[0].name}, the nearest of {len(found)} algorithms{then}"]
+    many = len(found)
+    chosen = f"the nearest of {many} algorithms" if many > 1 else "the only algorithm whose hyper-parameters fit"
+    return found[0].case, [f"compared with {found[0].name}, {chosen}{then}"]
 
 
 def _others(
@@ -233,7 +249,11 @@ def _findings(case: Case) -> list[Finding]:
             case.plan = replace(case.plan, step=step)
         seen = case.everything()
         finite = [one for one in seen if np.isfinite(one.value).all()]
-        case.compared = {"paths": len(case.plan.paths), "covariances of the noise": len(case.plan.spreads)}
+        noisy = case.reference.unit or any(one.numbers for one in seen)
+        case.compared = {
+            "paths": len(case.plan.paths),
+            "covariances of the noise": len(case.plan.spreads) if noisy else 0,
+        }
         if _sampled_first(case, finite):
             return []
         named = explained(case, finite)
@@ -257,8 +277,27 @@ def _findings(case: Case) -> list[Finding]:
             less = mu > claimed * (1.0 + SPREAD)  # the pairs that were compared refute the claim
             found = [replace(x, private=x.private or (less and x.name == ANOTHER)) for x in found]
     except UserFunctionError as error:
-        case.failed = case.failed or failure(error)
+        if (unusable := case.never_runs()) is not None:
+            raise unusable from None
+        case.failed = case.failed or failure(error, case.where_alone())
     return ([] if case.failed is None else [case.failed]) + found
+
+
+def _at_the_limit(case: Case, error: TimeoutExceeded) -> list[Finding]:
+    """The difference that was seen when the time was over, whose name was still sought. Raises the error where all that
+    was seen is the algorithm's, or may be random."""
+    try:
+        with at_most(GRACE):
+            seen = [one for one in case.seen if np.isfinite(one.value).all()]
+            same = (explains(player_of(case.reference, reading), seen) for reading in case.reference.readings)
+            if any(same) or _hidden(seen) or case.otherwise_random():
+                raise error
+            evidence = difference(case, seen)
+    except (TimeoutExceeded, UserFunctionError):
+        raise error from None
+    case.notes.append(f"the search for a name was ended, and nothing else was compared: {error}. Give a longer limit")
+    said = f"w differs from that of {case.reference.algorithm.source}, and the time was too short to name the deviation"
+    return [Finding(UNKNOWN, said, evidence)]
 
 
 def _of_fixed_size(case: Case) -> str:

@@ -25,7 +25,7 @@ SHARES = {
     "below the threshold": (0.3, 0.8, 0.5, 0.2, 0.7, 0.9, 0.6),
     "far below it": (0.01, 0.004, 0.012, 0.007, 0.003, 0.009, 0.005),
     "far above it": (20.0, 11.0, 35.0, 50.0, 14.0, 26.0, 17.0),
-    "one client without a gradient": (0.0, 1.4, 0.7, 2.5, 0.9, 0.4, 3.1),
+    "of whom one has zero gradient": (0.0, 1.4, 0.7, 2.5, 0.9, 0.4, 3.1),
 }
 """The lengths of the clients' messages from the start, as multiples of the threshold, by the name of a world."""
 MORE = (2, 0, 4, 1, 5, 3)

@@ -79,11 +79,12 @@ POSITIONS = ("w", "state", "clients", "cohort", "rng")
 
 
 class UserFunctionError(Exception):
-    """The function raised an exception or returned an unusable value: one sentence, and the line of the function."""
+    """The function raised an exception or returned an unusable value: what it does, the remedy, if it is known, and the
+    line of the function."""
 
-    def __init__(self, sentence: str, place: tuple[str, int] | None = None) -> None:
-        super().__init__(sentence)
-        self.place = place
+    def __init__(self, sentence: str, remedy: str = "", place: tuple[str, int] | None = None) -> None:
+        super().__init__(f"{sentence}: {remedy}" if remedy else sentence)
+        self.sentence, self.remedy, self.place = sentence, remedy, place
 
 
 class Subject:
@@ -97,8 +98,6 @@ class Subject:
     """
 
     def __init__(self, function: Callable[..., Any], reference: Reference) -> None:
-        if not callable(function):
-            raise InputError(f"a round is {function!r}: give a function round(w, state, clients, cohort, rng)")
         self.function = function
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
@@ -114,34 +113,42 @@ class Subject:
             known.pop("sigma")
         for parameter in reference.parameters:
             known |= dict.fromkeys(parameter.names, parameter.symbol)
-        self.taken = _taken(function, known, reference.name)
+        self.taken = _taken(hyperparameters_of(function), known, reference.name)
 
     def __call__(
         self, w: Array, state: Any, clients: Sequence[Client], cohort: Array, rng: Any, v: Values
     ) -> tuple[Array, Any]:
-        """Call the round with copies. Raises Raised."""
+        """Call the round with copies. Raises UserFunctionError."""
         hyperparameters = {name: v[reference_name] for name, reference_name in self.taken.items()}
         try:
             with _record_numpy_noise(rng):
                 found = self.function(w.copy(), state, list(clients), cohort.copy(), rng, **hyperparameters)
         except TimeoutExceeded:
             raise
-        except Exception as error:
-            raise UserFunctionError(f"the function raises {format_error(error)}", self._line(error)) from error
+        except (Exception, SystemExit) as error:
+            raise UserFunctionError(f"the function raises {format_error(error)}", place=self._line(error)) from error
+        if inspect.iscoroutine(found):
+            found.close()  # so that Python does not warn of it
+            need = "give a plain function, for example one that calls asyncio.run"
+            raise InputError(f"the function is async, so that a call of it runs nothing: {need}")
         if not isinstance(found, tuple) or len(found) != 2:
-            raise UserFunctionError(f"the function returns {type(found).__name__}: return the pair (w, state)")
+            raise UserFunctionError(f"the function returns {_described(found)}", "return the pair (w, state)")
         if getattr(found[0], "dtype", None) in (np.float32, np.float16):
-            need = "compute in double precision (float64)"
+            need = "compute in double precision, or return w.astype(float), and the report says how closely it agrees"
             raise InputError(f"the function returns w as {found[0].dtype}, which hides differences: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)
         except (TypeError, ValueError):
-            raise UserFunctionError(
-                f"the function returns w as {type(found[0]).__name__}, which is not an array of numbers"
-            ) from None
+            sentence = f"the function returns w as {type(found[0]).__name__}, which is not an array of numbers"
+            raise UserFunctionError(sentence, "return an array of floats") from None
         if after.shape != w.shape:
-            raise UserFunctionError(f"the function returns w of shape {after.shape}, and was given {w.shape}")
-        return after, copy.deepcopy(found[1])
+            sentence = f"the function returns w of shape {after.shape}, and was given {w.shape}"
+            raise UserFunctionError(sentence, "return w in the shape that it has")
+        try:
+            return after, copy.deepcopy(found[1])
+        except Exception as error:
+            sentence = f"the function returns a state that cannot be copied ({format_error(error)})"
+            raise UserFunctionError(sentence, "return arrays and numbers") from error
 
     def _line(self, error: BaseException) -> tuple[str, int] | None:
         at, place = error.__traceback__, None
@@ -152,7 +159,19 @@ class Subject:
         return place
 
 
-def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) -> dict[str, str]:
+def _described(found: Any) -> str:
+    """What a function returns in place of a pair, in words."""
+    if inspect.isgenerator(found):
+        return "a generator, since it has yield"
+    if isinstance(found, tuple):
+        return f"{len(found)} values"
+    return "None" if found is None else f"one {type(found).__name__}"
+
+
+def hyperparameters_of(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a round after the five first ones. Raises InputError for something that is not a round."""
+    if not callable(function):
+        raise InputError(f"a round is {function!r}: give a function round(w, state, clients, cohort, rng)")
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -167,11 +186,15 @@ def _taken(function: Callable[..., Any], known: Mapping[str, str], name: str) ->
         if name_ in names and names.index(name_) != at:
             need = f"a round takes {', '.join(POSITIONS)}, in this order, and then its hyper-parameters by name"
             raise InputError(f"the function takes {', '.join(names)}: {need}")
+    return [*first[len(POSITIONS) :], *(p for p in parameters if p.kind is kinds.KEYWORD_ONLY)]
+
+
+def _taken(parameters: Sequence[inspect.Parameter], known: Mapping[str, str], name: str) -> dict[str, str]:
     taken = {}
-    for p in [*first[len(POSITIONS) :], *(p for p in parameters if p.kind is kinds.KEYWORD_ONLY)]:
+    for p in parameters:
         if p.name in known:
             taken[p.name] = known[p.name]
-        elif p.default is kinds.empty:
+        elif p.default is p.empty:
             hyperparameters = ", ".join(sorted(known))
             raise InputError(
                 f"the function asks for {p.name!r}, which is not a parameter of {name}: it has {hyperparameters}"

@@ -53,6 +53,10 @@ class Client:
     def __len__(self) -> int:
         return len(self.records.y)
 
+    def __getattr__(self, name: str) -> Any:
+        has = "gradient(y), gradient(y, batch), record_gradients(y), record_gradients(y, batch), len and records.x, .y"
+        raise AttributeError(f"a client has no {name!r}, but {has}")
+
     def _residuals(self, w: Any, batch: Any, apart: bool) -> Records:
         """The chosen records, with x_j . w - y_j in place of y_j."""
         at = np.array(w, dtype=np.float64, copy=self._log is not None or None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,10 @@ import pytest
 import dpfl_theory
 from benchmarks.conform.planted import IMPLEMENTATIONS, Plant, function_of
 from dpfl_theory.cli import main
+from dpfl_theory.conform.fault_search import nearest
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.errors import InputError
+from dpfl_theory.runtime.time_limits import TimeoutExceeded
 
 SCAFFOLD = f"{IMPLEMENTATIONS / 'scaffold.py'}:round"
 
@@ -38,7 +41,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        ([], "give a function, and the algorithm"),
+        ([], "no function is given: name one"),
         (["nowhere:round", "--as", "scaffold"], "there is no module 'nowhere'"),
         (["missing.py:round", "--as", "scaffold"], "does not exist"),
         (["round", "--as", "scaffold"], "does not name a function"),
@@ -50,6 +53,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l"], "is not a parameter with a number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "eta_l=-1"], "give a positive number"),
         ([SCAFFOLD, "--as", "scaffold", "--set", "q=1"], "unknown parameter of scaffold"),
+        ([SCAFFOLD, "--as", "scaffold", "--set", "nosuch=1"], "scaffold 'nosuch': choose from E, K, "),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "1e3"], "give a whole number"),
         ([SCAFFOLD, "--as", "scaffold", "--clients", "500"], "from 3 to 100"),
         ([SCAFFOLD, "--as", "scaffold", "--cohort", "9"], "must be between 1 and 7"),
@@ -74,6 +78,13 @@ def test_a_function_that_never_ends_is_ended(tmp_path: Path, capsys: pytest.Capt
     ("body", "sentence"),
     [
         ("raise RuntimeError('lost')", "raises RuntimeError: lost"),
+        ("import sys; sys.exit(0)", "raises SystemExit: 0 in the first round, with every cohort"),
+        ("state['c']", "raises TypeError: 'NoneType' object is not subscriptable"),
+        ("if state: state['c']\n    return w, {'n': 1}", "raises KeyError: 'c' in the second round, with every cohort"),
+        ("return clients[0].grad(w), state", "a client has no 'grad', but gradient(y), "),
+        ("return w, (x for x in w)", "returns a state that cannot be copied"),
+        ("yield w", "returns a generator, since it has yield"),
+        ("pass", "returns None in the first round, with every cohort: return the pair (w, state)"),
         ("return w", "return the pair (w, state)"),
         ("return w[:1], state", "w of shape (1,), and was given (6,)"),
         ("return 'w', state", "not an array of numbers"),
@@ -85,11 +96,87 @@ def test_what_cannot_be_used_is_told_with_its_line(body: str, sentence: str, tmp
     file.write_text(f"def round(w, state, clients, cohort, rng):\n    {body}\n")
     from dpfl_theory.conform.user_function import function_named
 
-    found = dpfl_theory.conform(function_named(f"{file}:round"), "fedavg")
-    assert found.verdict == "differs"
-    assert sentence in found.faults[0].description
+    with pytest.raises(InputError) as named:
+        dpfl_theory.conform(function_named(f"{file}:round"), "fedavg")
+    assert sentence in str(named.value)
     if "raise" in body or "gradient" in body:
-        assert found.faults[0].lines == ((str(file), 2),)
+        assert "own.py, line 2): " in str(named.value)
+    with pytest.raises(InputError) as unnamed:
+        dpfl_theory.conform(function_named(f"{file}:round"))
+    assert str(unnamed.value) == str(named.value)
+
+
+async def asynchronous(w: Any, state: Any, clients: Any, cohort: Any, rng: Any) -> Any:
+    return w, state
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_function_that_is_async_is_told() -> None:
+    for algorithm in ("fedavg", None):
+        with pytest.raises(InputError, match="the function is async, so that a call of it runs nothing: give a plain"):
+            dpfl_theory.conform(asynchronous, algorithm)
+
+
+def test_a_failure_on_some_clients_is_a_finding() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, beta: float, r: float, fails: Any = 1) -> Any:
+        if any(len(clients[i]) == fails for i in cohort):
+            raise ValueError("the variance needs two records")
+        return plain(w, state, clients, cohort, rng, eta=1.0, beta=beta, r=r)
+
+    found = dpfl_theory.conform(round, "fedavg", E=1)
+    assert found.verdict == "differs"
+    assert found.faults[0].name == "the function fails"
+    assert found.faults[0].description.startswith(
+        "it runs in some rounds, and in others the function raises ValueError"
+    )
+    assert "it fails on client 1 with 1 record, and runs on the others" in found.faults[0].evidence
+    with pytest.raises(InputError, match="the function fails in some rounds, so that no nearest algorithm is found"):
+        dpfl_theory.conform(round)
+
+
+def test_a_failure_on_clients_that_come_again_is_a_finding() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: float, beta: float, r: float) -> Any:
+        if set(state or []) & set(cohort):
+            raise KeyError("again")
+        return plain(w, None, clients, cohort, rng, eta=eta, beta=beta, r=r)[0], [*(state or []), *cohort]
+
+    found = dpfl_theory.conform(round, "fedavg", E=1)
+    assert found.faults[0].name == "the function fails"
+
+
+@pytest.mark.parametrize("algorithm", ["scaffnew", None])
+def test_a_round_that_does_nothing_conforms_to_no_algorithm(algorithm: str | None) -> None:
+    assert dpfl_theory.conform(lambda w, state, clients, cohort, rng: (w, state), algorithm).verdict == "differs"
+
+
+def test_a_report_on_a_round_without_noise_says_nothing_of_noise_and_of_its_only_reading() -> None:
+    text = str(dpfl_theory.conform(plain, "fedavg", E=1))
+    assert "as printed" not in text
+    assert "covariances" not in text
+
+
+def test_libraries_print_nothing_of_numbers_that_are_not_finite(capfd: pytest.CaptureFixture[str]) -> None:
+    def off(x: Any) -> Any:
+        return np.array([1.0, 2.0]) if x[0] == 0.5 else np.full(2, np.nan)
+
+    assert nearest(off, [(0.5,)]) is None
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
+        RecordingGenerator(0).multivariate_normal(np.zeros(2), np.full((2, 2), np.nan))
+    assert capfd.readouterr() == ("", "")
+
+
+def test_what_was_seen_at_the_limit_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def late(*_: Any) -> Any:
+        raise TimeoutExceeded("it took longer than 2 s and was ended")
+
+    monkeypatch.setattr(sys.modules["dpfl_theory.conform.run"], "explained", late)
+    found = dpfl_theory.conform(plain, "fedavg")
+    assert found.verdict == "differs"
+    assert [fault.name for fault in found.faults] == ["another round"]
+    assert "in round 1 w moves by" in found.faults[0].evidence
+    assert "it took longer than 2 s" in found.notes[-1]
+    with pytest.raises(TimeoutExceeded):  # all that was seen is right
+        dpfl_theory.conform(plain, "fedavg", E=1)
 
 
 def plain(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: float, beta: float, r: float) -> Any:

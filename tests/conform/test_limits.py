@@ -23,8 +23,11 @@ DEAF = "while True:\n    try:\n        import time; time.sleep(9)\n    except Ex
     ("module", "message"),
     [
         ("while True:\n    pass\n", "own.py' cannot be imported: it took longer than {} s and was ended"),
-        (DEAF + ROUND.format("return w, state"), "was ended: it took longer than {} s and was ended"),
-        (ROUND.format("while True: pass"), "was ended: it took longer than {} s and was ended"),
+        (
+            DEAF + ROUND.format("return w, state"),
+            "own.py:round took longer than {} s and was ended: give a longer --limit",
+        ),
+        (ROUND.format("while True: pass"), "own.py:round took longer than {} s and was ended: give a longer"),
         ("import os\nos._exit(0)\n", "was ended: its process ended with code 0, of itself"),
     ],
 )
@@ -63,7 +66,7 @@ def test_from_python(tmp_path: Path) -> None:
         while True:
             pass
 
-    with pytest.raises(TimeoutExceeded, match=r"the test of .*endless was ended: it took longer than 0\.2 s"):
+    with pytest.raises(TimeoutExceeded, match=r"the test of .*endless took longer than 0\.2 s and was ended: give"):
         dpfl_theory.conform(endless, "fedavg", limit=0.2)
     with pytest.raises(InputError, match="`limit` is 0: give a positive number of seconds"):
         dpfl_theory.conform(endless, "fedavg", limit=0)

@@ -218,6 +218,8 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                     continue
                 if covariance is None:
                     covariance = case.plan.spread(Path(v, one, path.who)).outcome(player)
+                if not np.isfinite(covariance).all():
+                    continue
                 words, mu = reported if usual else f"{reported}, and is the only participant", _mu(shift, covariance)
                 found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
     return found

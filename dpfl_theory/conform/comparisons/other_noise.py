@@ -379,7 +379,7 @@ def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | No
         return Finding(
             name,
             said,
-            f"with silent noise the same vector of length {np.linalg.norm(left[0]):.4g} remains in {len(left)} worlds",
+            f"the same vector of length {np.linalg.norm(left[0]):.4g} remains without noise in {len(left)} problems",
             case.lines("noise"),
             private=True,
             unaccounted=True,

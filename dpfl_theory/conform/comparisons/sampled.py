@@ -128,9 +128,9 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         float(w.std(axis=0).max()) / runs**0.5 / max(path.scale(w), 1e-300) for path, w in zip(worlds, samples)
     )
     case.notes.append(
-        f"{why}, so that it was not recorded: only means and covariances of first rounds were tested, from {runs} runs "
-        f"in each of {len(worlds)} worlds. A change of the mean by less than about {100 * 6 * coarse:.2g} % of the "
-        "path is not detected, and neighbouring data sets were not compared"
+        f"{why}, so that it was not recorded: only means and covariances of first rounds were tested, from {runs} "
+        f"runs of each of {len(worlds)} problems. A change of the mean by less than about {100 * 6 * coarse:.2g} % of "
+        "the path is not detected, and neighbouring data sets were not compared"
     )
 
     def fits(player: Player) -> str | None:
