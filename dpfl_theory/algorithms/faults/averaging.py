@@ -23,9 +23,9 @@ def gaussian(deviation: Callable[[Any, Any, int], Any]) -> Part:
     return lambda a, o, members: o.gaussian(deviation(a, o, o.count(members)))
 
 
-def scaled(factor: Callable[[Any, Any, int], Any]) -> Part:
-    """The printed noise times a factor, a function of the algorithm, ``o`` and |S|."""
-    return gaussian(lambda a, o, s: factor(a, o, s) * a.deviation(o))
+def scaled(factor: Callable[[Any, Any, int], Any]) -> Extends:
+    """The noise of the round times a factor, a function of the algorithm, ``o`` and |S|."""
+    return Extends(lambda inner, a, o, members: factor(a, o, len(members)) * inner(o, members))
 
 
 def of_place(k: int, factor: float) -> Extends:
@@ -94,22 +94,10 @@ AVERAGING = (
         noise=scaled(lambda a, o, s: o.expected / max(s, 1)),
     ),
     average_fault(
-        "sum and noise divided by |S| in place of r",
-        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
-        divisor=over_cohort,
-        noise=scaled(lambda a, o, s: (o.expected / max(s, 1)) ** 0.5),
-    ),
-    average_fault(
         "sum and noise divided by n in place of r",
         "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
         divisor=lambda a, o, members: o.n,
         noise=scaled(lambda a, o, s: o.expected / o.n),
-    ),
-    average_fault(
-        "sum and noise divided by n in place of r",
-        "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
-        divisor=lambda a, o, members: o.n,
-        noise=scaled(lambda a, o, s: (o.expected * s) ** 0.5 / o.n),
     ),
     average_fault(
         "division by n in place of r",
