@@ -73,15 +73,15 @@ _PARTS = {"strongly-convex": " (1)", "convex": " (2)", "non-convex": " (3)"}
 _NAME = re.compile(r"([a-z]+)([A-Z]?[.\d]*\d)(?:\.([a-z-]+))?")
 
 
-def named(name: str, where: str = "", provenance: str = "read") -> dict[str, Any]:
-    """Id, kind and source of a statement, from its name and the paper's contents; where: its place, if that says more.
+def named(id_: str, where: str = "", provenance: str = "read") -> dict[str, Any]:
+    """Id, kind and source of a statement, from its id and the paper's contents; where: its place, if that says more.
 
-    >>> found = named("theoremC.1.convex.repaired")
+    >>> found = named("noble2022.theoremC.1.convex.repaired")
     >>> found["id"], found["kind"], found["source"].where
     ('noble2022.theoremC.1.convex.repaired', 'theorem', 'Theorem C.1 (2), Appendix C.2')
     """
-    id_, found = f"{PAPER}.{name}", _NAME.match(name)
-    assert found is not None, name
+    found = _NAME.match(id_.removeprefix(f"{PAPER}."))
+    assert found is not None, id_
     word, number, part = found.groups()
     chapter, equation = REFERENCE.place(id_)[1], f"({number})" if word == "eq" else ""
     usual = chapter if equation else f"{word.capitalize()} {number}{_PARTS.get(part, '')}, {chapter}"

@@ -175,7 +175,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUN
 _PRIVACY = ("noble2022.theorem4.1.third-party", "noble2022.theorem4.1.server")
 
 SCAFFOLD: Statement = Statement(
-    **noble.named("theorem4.2.scaffold", provenance="restored"),
+    **noble.named("noble2022.theorem4.2.scaffold", provenance="restored"),
     symbols=(*_SYMBOLS, *noble.symbols("F0")),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.WARM),
@@ -188,7 +188,7 @@ SCAFFOLD: Statement = Statement(
 )
 
 FEDAVG: Statement = Statement(
-    **noble.named("theorem4.2.fedavg"),
+    **noble.named("noble2022.theorem4.2.fedavg"),
     symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(*_BASE, noble.DISSIMILAR),

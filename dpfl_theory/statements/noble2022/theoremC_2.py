@@ -63,7 +63,7 @@ def _drift(s: Symbols) -> Any:
 
 
 CONVEX: Statement = Statement(
-    **noble.named("theoremC.2.convex"),
+    **noble.named("noble2022.theoremC.2.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -85,7 +85,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    **noble.named("theoremC.2.strongly-convex"),
+    **noble.named("noble2022.theoremC.2.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH_FEDAVG),
     sides=lambda s: Sides(
@@ -107,7 +107,7 @@ STRONGLY_CONVEX: Statement = replace(
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    **noble.named("theoremC.2.non-convex"),
+    **noble.named("noble2022.theoremC.2.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -288,7 +288,7 @@ def _battery(kind: str) -> tuple[Check, ...]:
 
 
 CONVEX_REPAIRED: Statement = Statement(
-    **noble.named("theoremC.2.convex.repaired"),
+    **noble.named("noble2022.theoremC.2.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.MEAN_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -300,7 +300,7 @@ CONVEX_REPAIRED: Statement = Statement(
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    **noble.named("theoremC.2.strongly-convex.repaired"),
+    **noble.named("noble2022.theoremC.2.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
@@ -311,7 +311,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    **noble.named("theoremC.2.non-convex.repaired"),
+    **noble.named("noble2022.theoremC.2.non-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "F0"),
     expectations=(noble.MEAN_SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),

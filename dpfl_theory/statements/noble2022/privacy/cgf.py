@@ -172,7 +172,7 @@ def _at(name: str, build: Any, powers: str) -> Check:
 _AROUND_0 = {"lambda": ["0.01"]}, {"lambda": ["-0.01"]}
 
 LEMMA_B3: Statement = Statement(
-    **noble.named("lemmaB.3"),
+    **noble.named("noble2022.lemmaB.3"),
     symbols=symbols("rdp", "cgf", "lambda"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"CGF": s.cgf / s["lambda"]}),
@@ -187,7 +187,7 @@ LEMMA_B3: Statement = Statement(
 
 
 EQ7: Statement = Statement(
-    **noble.named("eq7"),
+    **noble.named("noble2022.eq7"),
     symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides(
@@ -313,7 +313,7 @@ def _two_mechanisms(given: str, targets: str) -> Check:
 _QUIET = {**_mechanisms(gaussian="0.1"), "answers": 20}
 
 EQ5: Statement = Statement(
-    **noble.named("eq5"),
+    **noble.named("noble2022.eq5"),
     symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
     sides=lambda s: Sides(
@@ -329,7 +329,7 @@ EQ5: Statement = Statement(
 )
 
 EQ6: Statement = Statement(
-    **noble.named("eq6"),
+    **noble.named("noble2022.eq6"),
     symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=lambda s: Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)}),
     checks=battery(_gaussian_exponent, _two_mechanisms("epsilon", "0.1 0.5 1 1.5")),

@@ -151,7 +151,7 @@ _AFFINE = {
 }
 
 SERVER: Statement = Statement(
-    **noble.named("claim4.1.server", "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
+    **noble.named("noble2022.claim4.1.server", "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
     symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
     hypotheses=(SAMPLING, NOISE),
     relation="claim",

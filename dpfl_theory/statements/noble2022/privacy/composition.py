@@ -85,7 +85,7 @@ _STATED = Hypothesis(
 )
 
 LEMMA_B1: Statement = Statement(
-    **noble.named("lemmaB.1"),
+    **noble.named("noble2022.lemmaB.1"),
     symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
     hypotheses=(_STATED,),
     relation="==",
@@ -170,7 +170,7 @@ _SAMPLES = {
 }
 
 LEMMA_B2: Statement = Statement(
-    **noble.named("lemmaB.2"),
+    **noble.named("noble2022.lemmaB.2"),
     symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     hypotheses=(
         Hypothesis(
@@ -253,7 +253,7 @@ _BUDGETS = numbers(alpha="1.01 1.5 2 8 64", budget="0.01 0.5 3", delta="0.9 0.5 
 _BUDGET = numbers(alpha="2", budget="0.5", delta="0.01")
 
 LEMMA_B4: Statement = Statement(
-    **noble.named("lemmaB.4"),
+    **noble.named("noble2022.lemmaB.4"),
     symbols=(
         *symbols("epsilon"),
         replace(privacy.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$"),
@@ -338,7 +338,7 @@ def _two_gaussians(s: Formula) -> Proof:
 
 
 LEMMA_B5: Statement = Statement(
-    **noble.named("lemmaB.5"),
+    **noble.named("noble2022.lemmaB.5"),
     symbols=symbols("rdp", "rdp_1", "rdp_2"),
     hypotheses=(privacy.ORDER,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2}),
@@ -398,7 +398,7 @@ _GRID = numbers(sigma_g="0.5 1 7", alpha="1.1 2 3.5 20")
 _ONE = {**numbers(sigma_g="1", alpha="2"), "distance": "1"}
 
 LEMMA_B6: Statement = Statement(
-    **noble.named("lemmaB.6"),
+    **noble.named("noble2022.lemmaB.6"),
     symbols=symbols("rdp", "alpha", "sigma_g"),
     hypotheses=(privacy.ORDER, privacy.NOISE),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)}),

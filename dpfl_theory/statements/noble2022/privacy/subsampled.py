@@ -196,7 +196,7 @@ _WHOLE = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 
 _BROKEN = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5]}
 
 LEMMA_B7: Statement = Statement(
-    **noble.named("lemmaB.7"),
+    **noble.named("noble2022.lemmaB.7"),
     symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
     hypotheses=(_WHOLE_ORDER, RATE, NOISE),
     sides=_lemma_sides,
@@ -210,7 +210,7 @@ LEMMA_B7: Statement = Statement(
 )
 
 EQ8: Statement = Statement(
-    **noble.named("eq8"),
+    **noble.named("noble2022.eq8"),
     symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
     sides=lambda s: Sides(

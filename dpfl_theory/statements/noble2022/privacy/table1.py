@@ -57,7 +57,7 @@ def _private(_: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint
 
 
 ROUNDS: Statement = Statement(
-    **noble.named("table1.rounds", "Table 1, Section 5; Table 4, Appendix D.3.2"),
+    **noble.named("noble2022.table1.rounds", "Table 1, Section 5; Table 4, Appendix D.3.2"),
     symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",

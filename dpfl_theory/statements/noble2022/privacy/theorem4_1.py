@@ -120,7 +120,7 @@ _ONE_MESSAGE = ("noble2022.lemmaB.4", "noble2022.lemmaB.5")
 _PRIVACY = ("noble2022.lemmaB.1", "noble2022.lemmaB.2", *_ONE_MESSAGE, "noble2022.lemmaB.6", "noble2022.lemmaB.7")
 
 THIRD_PARTY: Statement = Statement(
-    **noble.named("theorem4.1.third-party", "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
+    **noble.named("noble2022.theorem4.1.third-party", "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
     symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
     hypotheses=formulas.HYPOTHESES,
     relation=">=",
@@ -293,7 +293,7 @@ _QUIET, _LADDER = [*formulas.ONE_ROUND, _small_noise(4096)], {**formulas.LADDER,
 
 SERVER: Statement = replace(
     THIRD_PARTY,
-    **noble.named("theorem4.1.server", "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
+    **noble.named("noble2022.theorem4.1.server", "Theorem 4.1 (2), Section 4.1; Appendix B.4"),
     checks=battery(
         _solved_for_server,
         _budget_of_delta,

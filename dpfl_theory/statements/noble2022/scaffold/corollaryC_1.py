@@ -346,7 +346,7 @@ _FAR = replace(
 )
 
 COROLLARY: Statement = Statement(
-    **noble.named("corollaryC.1"),
+    **noble.named("noble2022.corollaryC.1"),
     symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
     expectations=(_SPREAD,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),

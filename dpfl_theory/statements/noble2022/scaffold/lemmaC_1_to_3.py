@@ -152,7 +152,7 @@ _ONE_RECORD = {"R": [1, 2, 3, 5], "d": [1, 2], "sigma_g": ["0"], "drawn": 1, "se
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 
 C1: Statement = Statement(
-    **noble.named("lemmaC.1"),
+    **noble.named("noble2022.lemmaC.1"),
     symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
     expectations=(
         noble.expected(
@@ -262,7 +262,7 @@ def _gradients(kind: str) -> tuple[Check, ...]:
 
 
 C2: Statement = Statement(
-    **noble.named("lemmaC.2"),
+    **noble.named("noble2022.lemmaC.2"),
     symbols=noble.symbols("nu"),
     expectations=(
         noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2"),
@@ -406,7 +406,7 @@ _DEPENDENT = {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}
 
 
 C3: Statement = Statement(
-    **noble.named("lemmaC.3"),
+    **noble.named("noble2022.lemmaC.3"),
     symbols=(
         Symbol("n", "number of random vectors", (0, 0), "integer", "n"),
         Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),

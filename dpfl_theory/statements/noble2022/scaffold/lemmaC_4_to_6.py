@@ -273,7 +273,7 @@ def _c6_checks(kind: str) -> Iterator[Check]:
 
 
 def _pair(
-    name: str,
+    ids: tuple[str, str],
     names: tuple[str, ...],
     observed: tuple[str, ...],
     sides: tuple[Callable[[Symbols], Sides], Callable[[Symbols], Sides]],
@@ -285,16 +285,16 @@ def _pair(
 ) -> tuple[Statement, Statement]:
     """A lemma as printed, by the excess of convex users, and its sharpened form, by the gradient of any users."""
     printed = Statement(
-        **noble.named(name),
+        **noble.named(ids[0]),
         **noble.of_round(noble.symbols("gap", *names), *observed),
         hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, *conditions),
         sides=sides[0],
         checks=battery(by_lemma_c2(sides[1]), checks("convex"), runs("round")),
-        uses=(*uses[0], f"{noble.PAPER}.{name}.sharpened"),
+        uses=(*uses[0], ids[1]),
     )
     sharpened = replace(
         printed,
-        **noble.named(f"{name}.sharpened"),
+        **noble.named(ids[1]),
         **noble.of_round(noble.symbols("slope", *names), *observed),
         hypotheses=(*BASE, *conditions),
         sides=sides[1],
@@ -305,7 +305,7 @@ def _pair(
 
 
 C4, C4_SHARPENED = _pair(
-    name="lemmaC.4",
+    ids=("noble2022.lemmaC.4", "noble2022.lemmaC.4.sharpened"),
     names=_ROUND,
     observed=("move", "drift"),
     sides=(
@@ -337,7 +337,7 @@ C4, C4_SHARPENED = _pair(
 C4_SHARPENED = replace(C4_SHARPENED, hypotheses=BASE)  # for every step
 
 C5, C5_SHARPENED = _pair(
-    name="lemmaC.5",
+    ids=("noble2022.lemmaC.5", "noble2022.lemmaC.5.sharpened"),
     names=("alpha", *_ROUND),
     observed=("lag_after", "drift"),
     sides=(_c5_sides, _c5_sides),
@@ -353,7 +353,7 @@ C5, C5_SHARPENED = _pair(
 
 _C6_STEP = r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$"
 C6, C6_SHARPENED = _pair(
-    name="lemmaC.6",
+    ids=("noble2022.lemmaC.6", "noble2022.lemmaC.6.sharpened"),
     names=_DRIFT,
     observed=("drift",),
     sides=(_c6_sides, _c6_sides),

@@ -150,7 +150,7 @@ _STEP = (
 )
 
 LEMMA: Statement = Statement(
-    **noble.named("lemmaC.7"),
+    **noble.named("noble2022.lemmaC.7"),
     **noble.of_round(
         (*noble.symbols(*_NAMES), _MU, *noble.symbols(*noble.VARIANCE, *noble.COHORT)), "distance_after", "lag_after"
     ),

@@ -69,7 +69,7 @@ _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, n
 _LONGEST = Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$")
 
 EXPLICIT: Statement = Statement(
-    **noble.named("theoremC.1.explicit", "derived from Lemma C.7, Appendix C.3", provenance="derived"),
+    **noble.named("noble2022.theoremC.1.explicit", "derived from Lemma C.7, Appendix C.3", provenance="derived"),
     symbols=noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, _LONGEST, noble.ROUNDS),
@@ -166,7 +166,7 @@ _SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _SHORT = "a step that is too short, convex"
 
 LEMMA: Statement = Statement(
-    **noble.named("lemmaC.8"),
+    **noble.named("noble2022.lemmaC.8"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS),
@@ -187,7 +187,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    **noble.named("lemmaC.8.repaired"),
+    **noble.named("noble2022.lemmaC.8.repaired"),
     symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
     expectations=(runs.EXCESS,),
     hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),

@@ -207,7 +207,7 @@ _SIZES: dict[str, dict[str, Any]] = {
 }
 
 LEMMA: Statement = Statement(
-    **noble.named("lemmaC.9"),
+    **noble.named("noble2022.lemmaC.9"),
     symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
     expectations=(_LEAST,),
     hypotheses=_BASE,
@@ -231,7 +231,7 @@ LEMMA: Statement = Statement(
 )
 
 REPAIRED: Statement = Statement(
-    **noble.named("lemmaC.9.repaired"),
+    **noble.named("noble2022.lemmaC.9.repaired"),
     symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, lemmaC_7.STEP, noble.AWAY),

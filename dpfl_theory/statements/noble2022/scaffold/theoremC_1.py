@@ -73,7 +73,7 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
 
 
 CONVEX: Statement = Statement(
-    **noble.named("theoremC.1.convex"),
+    **noble.named("noble2022.theoremC.1.convex"),
     symbols=noble.symbols(*_COMMON, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
@@ -97,7 +97,7 @@ CONVEX: Statement = Statement(
 
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
-    **noble.named("theoremC.1.strongly-convex"),
+    **noble.named("noble2022.theoremC.1.strongly-convex"),
     symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -114,7 +114,7 @@ STRONGLY_CONVEX: Statement = replace(
 
 NON_CONVEX: Statement = replace(
     CONVEX,
-    **noble.named("theoremC.1.non-convex"),
+    **noble.named("noble2022.theoremC.1.non-convex"),
     symbols=noble.symbols(*_COMMON, "F0"),
     expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
@@ -181,7 +181,7 @@ _ONE_STEP = {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10",
 _SHORT = "one user whose noise asks for short steps"
 
 CONVEX_REPAIRED: Statement = Statement(
-    **noble.named("theoremC.1.convex.repaired"),
+    **noble.named("noble2022.theoremC.1.convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "D0"),
     expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
@@ -203,7 +203,7 @@ CONVEX_REPAIRED: Statement = Statement(
 
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    **noble.named("theoremC.1.strongly-convex.repaired"),
+    **noble.named("noble2022.theoremC.1.strongly-convex.repaired"),
     symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
@@ -224,7 +224,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
-    **noble.named("theoremC.1.non-convex.repaired"),
+    **noble.named("noble2022.theoremC.1.non-convex.repaired"),
     symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
     expectations=(runs.SLOPE,),
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
