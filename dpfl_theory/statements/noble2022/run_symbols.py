@@ -23,7 +23,7 @@ def _start(one: Any) -> dict[str, float]:
 FEDAVG = RunSymbols(
     algorithm="dp-fedavg-record",
     symbols={
-        **named("noble2022.eta_l", "eta_g", "K", "s", "C", "sigma_g"),
+        **named("eta_l", "eta_g", "K", "s", "C", "sigma_g"),
         "T": lambda run: run.rounds,
         "M": lambda run: run.clients,
         "l": lambda run: run.cohort / run.clients,
