@@ -178,7 +178,7 @@ class Case:
             return error
         return None
 
-    def unheard(self) -> str:
+    def why_not_silent(self) -> str:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
         path = self.plan.paths[0]
         one, two = (probe_without_noise(self.subject, path.world, path.v, path.who).w for _ in range(2))

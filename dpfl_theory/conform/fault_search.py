@@ -12,7 +12,7 @@ import numpy as np
 
 from dpfl_theory.conform.probes import Path, Spread, agree
 from dpfl_theory.conform.references import NOISE, Player, Reference, Values
-from dpfl_theory.conform.traces import FirstRound, Points, begun, same_points
+from dpfl_theory.conform.traces import FirstRound, Points, first_local_steps, same_points
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
@@ -299,8 +299,8 @@ def _partly(search: Search) -> SearchResult:
     """The suspects with the fewest faults that explain the first round of all paths, and how many rounds they explain;
     or those that explain only the local steps."""
     every = [(one, more) for general, more in search.passes for one in search.searches(general)]
-    begun = _fewest(every, _Search.first_rounds)
-    found = [(leading(one.player, search.paths), one) for one in begun]
+    suspects = _fewest(every, _Search.first_rounds)
+    found = [(leading(one.player, search.paths), one) for one in suspects]
     if most := max((far for far, _ in found), default=0):
         return SearchResult(partly=tuple(one for far, one in found if far == most), rounds=most)
     local = _fewest([(one, more) for one, more in every if one.seen], _Search.local)
@@ -416,7 +416,9 @@ class _Search:
         kind = None
         for first, one, (w, points), path in zip(self.firsts, self.paths, own, whole):
             moved, asked = first.both(player)
-            if self.seen and not same_points(first.path.world.start, *begun(first.path.world.start, asked, points)):
+            if self.seen and not same_points(
+                first.path.world.start, *first_local_steps(first.path.world.start, asked, points)
+            ):
                 return FIRST_STEP
             if self.seen and not same_points(first.path.world.start, asked, points):
                 kind = LOCAL_STEPS
@@ -456,7 +458,7 @@ class _Search:
         """The sets of this size that explain the first local step of all first rounds."""
         if not self.seen:
             return [()] if size == 0 else []
-        return self._extended("first step", size, nothing, FIRST_STEP, lambda _: self._local_steps(begun))
+        return self._extended("first step", size, nothing, FIRST_STEP, lambda _: self._local_steps(first_local_steps))
 
     def local(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the local steps of all first rounds."""

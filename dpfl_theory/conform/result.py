@@ -154,13 +154,13 @@ class Conformance(Tabular):
         }
 
     def __str__(self) -> str:
-        alike = self.faults and all(fault.about != "round" for fault in self.faults)
-        words = "its round is that of" if alike else _words(self.verdict)
+        same_round = self.faults and all(fault.about != "round" for fault in self.faults)
+        words = "its round is that of" if same_round else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
-        head += ", but something else is wrong" if alike else ""
+        head += ", but something else is wrong" if same_round else ""
         lines = [f"with declared {joined(self.declared)}"] if self.declared else []
         if self.reading not in ("", "as printed"):
-            if self.conforms or alike:
+            if self.conforms or same_round:
                 head += f", read as: {self.reading}"
             elif self.verdict == DIFFERS:
                 lines.append(f"the deviations are those from one reading of the algorithm: {self.reading}")

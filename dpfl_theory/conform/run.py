@@ -242,7 +242,7 @@ def _findings(case: Case) -> list[Finding]:
     """The deviations."""
     found: list[Finding] = []
     try:
-        if why := case.unheard():
+        if why := case.why_not_silent():
             return by_samples(case, why)
         case.plan.require_separable_noise(case.subject)
         if (step := case.step()) != case.plan.step:

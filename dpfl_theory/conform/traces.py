@@ -47,7 +47,7 @@ def same_points(start: Array, seen: Points, expected: Points) -> bool:
     return True
 
 
-def begun(start: Array, one: Points, other: Points) -> tuple[Points, Points]:
+def first_local_steps(start: Array, one: Points, other: Points) -> tuple[Points, Points]:
     """The points before and after the first local step of clients that start at w (d,) in both rounds, as far as both
     have these. Where a client starts depends on the steps of others, if it does not start at w."""
     both = {

@@ -49,7 +49,7 @@ def from_pfl(training: Callable[..., Any]) -> Round:
         def after_central_iteration(self, *_: Any, **__: Any) -> Any:
             return True, metrics.Metrics()
 
-    def begun(w: Any, hyperparameters: Any) -> dict[str, Any]:
+    def initial(w: Any, hyperparameters: Any) -> dict[str, Any]:
         """The arguments of a run, and its module."""
         layers = hyperparameters.get("layers", (slice(None),))
         module = least_squares(w, layers)
@@ -62,7 +62,7 @@ def from_pfl(training: Callable[..., Any]) -> Round:
 
     def round(w: Any, state: Any, clients: Any, cohort: Any, generator: Any, **hyperparameters: Any) -> Any:
         with _numpy_seeded(generator.initial_seed()):
-            own = begun(w, hyperparameters) if state is None else state
+            own = initial(w, hyperparameters) if state is None else state
             rest = {k: v for k, v in own.items() if k not in ("module", "algorithm", "postprocessors")}
             users = Users([clients[i] for i in cohort])
             backend = simulate.SimulatedBackend(users, users, own.get("postprocessors"))
