@@ -130,7 +130,7 @@ class Case:
             one = self.see(self.plan.more_steps)
         except UserFunctionError:
             return [*seen]
-        return [one, *seen] if np.isfinite(one.value).all() else [*seen]
+        return [one, *seen] if np.isfinite(one.value).all() and not one.hidden else [*seen]
 
     def never_runs(self) -> InputError | None:
         """The error of a function that fails in all first rounds, or in all second ones, also with a single client.

@@ -55,6 +55,13 @@ class ObservedDifference:
     numbers: int = 0
     """Numbers of the noise, each of which costs a run."""
 
+    @property
+    def hidden(self) -> bool:
+        """Whether a part s of the records is drawn, but the function took the gradients of all records, so that it is
+        unknown which of them it used."""
+        drawn = float(self.probe.v.get("s", 1.0)) < 1.0 and bool(self.choices)
+        return drawn and not any(reported["batches"] for reported in self.choices or ())
+
     @cached_property
     def first(self) -> FirstRound:
         """The first round of a path, to be played by candidates."""

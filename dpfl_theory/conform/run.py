@@ -262,8 +262,8 @@ def _findings(case: Case) -> list[Finding]:
         if {fault.name for fault in named} & {UNKNOWN, FIXED, *VAGUE} and (why := case.otherwise_random()):
             case.compared = {}
             return by_samples(case, why)
-        if UNKNOWN in {fault.name for fault in named} and (hidden := _hidden(finite)):
-            finite, named = _without(case, finite, hidden, named)
+        if UNKNOWN in {fault.name for fault in named} and any(one.hidden for one in finite):
+            finite, named = _without_hidden(case, finite, named)
         found += not_finite(case, seen)
         watched: list[Finding] = getattr(case.subject.function, "findings", list)()
         if watched:
@@ -290,7 +290,7 @@ def _at_the_limit(case: Case, error: TimeoutExceeded) -> list[Finding]:
         with at_most(GRACE):
             seen = [one for one in case.seen if np.isfinite(one.value).all()]
             same = (explains(player_of(case.reference, reading), seen) for reading in case.reference.readings)
-            if any(same) or _hidden(seen) or case.otherwise_random():
+            if any(same) or any(one.hidden for one in seen) or case.otherwise_random():
                 raise error
             evidence = difference(case, seen)
     except (TimeoutExceeded, UserFunctionError):
@@ -314,28 +314,17 @@ def _of_fixed_size(case: Case) -> str:
     )
 
 
-def _hidden(seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
-    """The observations where a part s of the records is drawn and the function takes the gradients of all records."""
-    return [
-        one
-        for one in seen
-        if float(one.probe.v.get("s", 1.0)) < 1.0
-        and one.choices
-        and not any(reported["batches"] for reported in one.choices)
-    ]
-
-
-def _without(
-    case: Case, seen: list[ObservedDifference], hidden: Sequence[ObservedDifference], named: list[Finding]
+def _without_hidden(
+    case: Case, seen: list[ObservedDifference], named: list[Finding]
 ) -> tuple[list[ObservedDifference], list[Finding]]:
     """The observations other than those where it is unknown which records the function uses, with the findings on
     them. If these do not match a known round either, all observations and the findings already named."""
-    rest = [one for one in seen if not any(one is other for other in hidden)]
+    rest = [one for one in seen if not one.hidden]
     found = explained(case, rest) if rest else []
     if UNKNOWN in {fault.name for fault in found}:
         return seen, named
     case.undecided = True
-    s = min(float(one.probe.v["s"]) for one in hidden)
+    s = min(float(one.probe.v["s"]) for one in seen if one.hidden)
     case.notes.append(
         f"the function asks for the gradients of all records, and s = {s:g}: which of them it uses cannot be seen, so "
         "its rounds were compared only where s = 1, if at all; ask only for those of a batch, record_gradients(w, "

@@ -78,7 +78,8 @@ def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: 
     assert names(one) == ["a clip level that learns from data, with noise"]
     assert not one.faults[0].private
     assert "without noise" not in str(one)
-    assert one.privacy["epsilon"] == pytest.approx(one.privacy["epsilon_claimed"], rel=1e-3)
+    assert one.privacy["epsilon"] is None, "what the count costs is not known"
+    assert one.privacy["epsilon_claimed"] == pytest.approx(3.239, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -220,7 +221,7 @@ def after_the_steps(deviation: Callable[..., float]) -> Round:
 )
 def test_noise_after_the_steps_is_not_said_to_follow_the_data(deviation: Any) -> None:
     one = found(after_the_steps(deviation), **RECORD)
-    assert names(one) == ["another noise"]
+    assert names(one) == ["noise after the local steps"]
     assert "numbers of noise" in one.faults[0].evidence
     assert not one.faults[0].private
 
@@ -278,7 +279,7 @@ def test_noise_that_goes_with_that_of_the_round_before_is_not_said_to_be_too_lit
         return w + (total + noise - 0.5 * before) / len(cohort), noise
 
     one = found(round, **TWO_SIDED)
-    assert names(one) == ["noise that changes with the rounds"]
+    assert names(one) == ["noise that depends otherwise on earlier rounds"]
     assert not one.faults[0].private
     assert "not tested" in one.faults[0].description
 
@@ -464,7 +465,7 @@ def of_all(noise: float) -> Round:
     [
         (2.0, {}, []),
         pytest.param(2.0, {"share": 0.5}, [], marks=MORE),
-        pytest.param(1.0, {}, ["lots of records that are drawn independently or half the sensitivity"], marks=MORE),
+        pytest.param(1.0, {}, ["half the sensitivity or lots of records that are drawn independently"], marks=MORE),
     ],
 )
 def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: Any, name: list[str]) -> None:
@@ -728,9 +729,9 @@ def adam(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> An
     return w - 0.1 * m / (np.sqrt(v) + 1e-3), (m, v)
 
 
-def decaying(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
-    k = 1 if state is None else state + 1
-    return np.mean([steps(w, clients[i], lr / k**0.5, K) for i in cohort], axis=0), k
+def wavering(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
+    k = 0 if state is None else state + 1
+    return np.mean([steps(w, clients[i], lr * (1.0 + 0.5 * np.sin(k)), K) for i in cohort], axis=0), k
 
 
 def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) -> Any:
@@ -745,14 +746,19 @@ def unequal(w: Any, clients: Any, cohort: Any, lr: float, K: int, state: Any) ->
         pytest.param(normalised, "another round", "no named deviation explains all rounds", marks=MORE),
         pytest.param(adam, "another round", "no named deviation explains all rounds", marks=MORE),
         (
-            decaying,
+            wavering,
             "another round",
             "the first round of every path agrees with the algorithm, and the next one differs",
         ),
-        pytest.param(unequal, "another round", "no named deviation explains all rounds", marks=MORE),
+        pytest.param(
+            unequal,
+            "clients with numbers of local steps of their own or local steps on batches of records",
+            "nothing that was tried separates them",
+            marks=MORE,
+        ),
     ],
 )
-def test_what_has_no_name_gets_none(way: Any, name: str, message: str) -> None:
+def test_no_more_is_said_than_is_known(way: Any, name: str, message: str) -> None:
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any) -> Any:
         return way(w, clients, cohort, lr, epochs, state)
 

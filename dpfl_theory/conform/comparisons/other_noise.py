@@ -84,8 +84,15 @@ def other_noise(
     if (after := _after_steps(case, player, powers)) is not None:
         return [replace(after, evidence=_counted(case, spreads, player))]
     said += f"; {powers}" if powers else ""
-    less = factors[0] < 1.0 and not suspect.faults  # else the sensitivity may differ too
+    less = factors[0] < 1.0 and _moves_as_the_algorithm(case, suspect)  # else the sensitivity may differ too
     return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+
+
+def _moves_as_the_algorithm(case: Case, suspect: Candidate) -> bool:
+    """Whether no fault of a suspect acts on a first round without noise, so that its sensitivity is the algorithm's."""
+    plain = player_of(case.reference, suspect.reading)
+    firsts = [path.first for path in case.plan.paths] if suspect.faults else []
+    return all(agree(one, one.outcome(suspect.player), one.outcome(plain)) for one in firsts)
 
 
 def _shape(case: Case, one: ObservedDifference, player: Player) -> Finding | None:

@@ -167,10 +167,10 @@ def _not_gaussian(case: Case, runs: int) -> Finding:
     """The finding on samples that are not Gaussian. Where clients have nothing to send, a choice of clients or records
     does not matter, and only noise is left."""
     where = case.lines("noise")
-    try:
-        alone = sample(case.subject, case.plan.silent_round, runs, case.seed)
+    try:  # twice as many runs: one sample of ``runs`` does not tell uniform noise from Gaussian noise
+        alone = sample(case.subject, case.plan.silent_round, 2 * runs, case.seed)
     except UserFunctionError:
-        alone = np.zeros((runs, case.plan.silent_round.world.d))
+        alone = np.zeros((2, case.plan.silent_round.world.d))
     if not gaussian(alone):
         said = "the noise is not Gaussian, and the accounting of the Gaussian mechanism does not cover it"
         return Finding(NOT_GAUSSIAN, said, lines=where, private=True)
