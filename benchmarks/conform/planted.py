@@ -358,6 +358,13 @@ PLANTED = (
         "state.c_i[j] = c_plus",
     ),
     Plant(SCAFFOLD, "delta_c += c_plus - c_i", "delta_c += c_plus", "control variate sent whole"),
+    Plant(
+        SCAFFOLD,
+        "        for _ in range(K):\n            y = y - eta_l * (clients[i].gradient(y) - c_i + state.c)",
+        "        v = 0.0 * w\n        for _ in range(K):\n            v = 0.9 * v + clients[i].gradient(y)\n"
+        "            y = y - eta_l * v - eta_l * (state.c - c_i)",
+        "momentum in the local steps",
+    ),
     Plant(SCAFFOLD, "/ (K * eta_l)", "/ K", "control variate scaled by epochs"),
     Plant(SCAFFOLD, "/ (K * eta_l)", "/ eta_l", "control variate without the number of local steps"),
     Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c / len(cohort)", "server's control variate over the cohort"),
@@ -738,6 +745,12 @@ PLANTED = (
         "batches of a fixed size",
     ),
     Plant(DP_SGD, "noise_multiplier * max_grad_norm", "noise_multiplier", "sigma where the multiplier was meant"),
+    Plant(
+        DP_SGD,
+        "w - lr * (summed + noise) / expected_batch_size",
+        "w - lr * ((summed + noise) / expected_batch_size + 0.02 * w)",
+        "weight decay in the step",
+    ),
     # DP-FTRL with tree aggregation
     Plant(
         DP_FTRL,

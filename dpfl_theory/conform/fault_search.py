@@ -57,8 +57,7 @@ class ObservedDifference:
 
     @property
     def hidden(self) -> bool:
-        """Whether a part s of the records is drawn, but the function took the gradients of all records, so that it is
-        unknown which of them it used."""
+        """Whether it is unknown which records the function used. A part s is drawn, and it took all gradients."""
         drawn = float(self.probe.v.get("s", 1.0)) < 1.0 and bool(self.choices)
         return drawn and not any(reported["batches"] for reported in self.choices or ())
 

@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from dpfl_theory.algorithms.faults.carried import LEARNS
 from dpfl_theory.conform.case import Case, player_of
+from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, noise_is_kept
+from dpfl_theory.conform.comparisons.other_noise import ANOTHER
 from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, ROUNDS, Candidate, ObservedDifference, Search, explains
 from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, references
@@ -25,7 +28,7 @@ WIDTH = (0, 99, 4, 4, 4)
 explain most of the first rounds."""
 FIRST_ROUNDS = 3
 """The progress of a set that explains first rounds; the largest sets are sought only from there."""
-UNEXPLAINED, ANOTHER = 99, "another noise"
+UNEXPLAINED = 99
 
 
 @dataclass
@@ -89,7 +92,10 @@ class Near:
 
     def __str__(self) -> str:
         """The algorithm, with its deviations."""
-        names = [f"'{fault.name}'" for fault in self.deviations or ()] + ([] if self.noise else [f"'{ANOTHER}'"])
+        found = [fault.name for fault in self.deviations or ()]
+        if LEARNS in found and noise_is_kept(self.case):
+            found[found.index(LEARNS)] = ADAPTS
+        names = [f"'{name}'" for name in (*found, *([] if self.noise else [ANOTHER]))]
         return f"{self.name}, with {' and '.join(names)}" if names else self.name
 
 

@@ -84,7 +84,11 @@ class Reference:
     def _faults(self) -> Sequence[Fault]:
         own = [one for one in self.algorithm.faults() if self.unit or not NOISE & one.parts.keys()]
         meant = {one.name for one in self.declared}
-        return [one for one in (*own, *deviations(self.algorithm)) if one.name not in meant]
+        known = [one for one in (*own, *deviations(self.algorithm)) if one.name not in meant]
+        readings = self.algorithm.declared_readings
+        also = [(one, readings[one.name]) for one in known if one.name in readings]
+        alone = [one.parts for one in known]  # a reading whose parts are a mistake of their own has that name
+        return [*known, *(one.read_as(reading) for one, reading in also if reading.parts not in alone)]
 
     def meaning(self, declared: Sequence[Fault]) -> Reference:
         """The reference with these variations. Raises InputError where its rounds have no such parts."""

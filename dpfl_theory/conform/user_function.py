@@ -133,8 +133,8 @@ class Subject:
             raise InputError(f"the function is async, so that a call of it runs nothing: {need}")
         if not isinstance(found, tuple) or len(found) != 2:
             raise UserFunctionError(f"the function returns {_described(found)}", "return the pair (w, state)")
-        if getattr(found[0], "dtype", None) in (np.float32, np.float16):
-            need = "compute in double precision, or return w.astype(float), and the report says how closely it agrees"
+        if getattr(found[0], "dtype", None) == np.float16:
+            need = "compute in single or double precision"
             raise InputError(f"the function returns w as {found[0].dtype}, which hides differences: {need}")
         try:
             after = np.array(found[0], dtype=np.float64)

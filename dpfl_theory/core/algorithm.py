@@ -92,6 +92,12 @@ class Fault:
     def _variants(self) -> tuple[Fault, ...]:
         return (self,) if self.sized is None else tuple(map(self.sized, self.usual))
 
+    def read_as(self, reading: Reading) -> Fault:
+        """This fault together with the parts of a reading, which its description names."""
+        parts, sized = {**self.parts, **reading.parts}, self.sized
+        of = None if sized is None else lambda number: sized(number).read_as(reading)
+        return replace(self, description=f"{self.description} ({reading.name})", parts=parts, sized=of)
+
 
 def fault(
     name: str,

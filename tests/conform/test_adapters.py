@@ -23,9 +23,9 @@ def test_a_missing_library_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
             make(lambda: None)
 
 
-def test_single_precision_is_refused() -> None:
-    with pytest.raises(InputError, match="double precision"):
-        conform(lambda w, state, clients, cohort, rng: (w.astype(np.float32), state), "fedavg")
+def test_half_precision_is_refused() -> None:
+    with pytest.raises(InputError, match="single or double precision"):
+        conform(lambda w, state, clients, cohort, rng: (w.astype(np.float16), state), "fedavg")
 
 
 @pytest.mark.parametrize("how", ["randn", "normal", "normal_", "randn_like"])

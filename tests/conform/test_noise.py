@@ -16,7 +16,9 @@ from dpfl_theory.errors import InputError
 Noise = Callable[..., Any]
 
 
-def served(noise: Noise, kind: Any = np.float64, small: float = 0.0, digits: int | None = None) -> Any:
+def served(
+    noise: Noise, kind: Any = np.float64, small: float = 0.0, digits: int | None = None, returned: Any = None
+) -> Any:
     """The round, in another precision, with a small number added to the norm, or rounded.
 
     noise (rng, sigma, d, total, cohort, state): what the server adds to the average.
@@ -29,7 +31,7 @@ def served(noise: Noise, kind: Any = np.float64, small: float = 0.0, digits: int
             g = clients[i].gradient(w).astype(kind)
             total += (g * min(1.0, C / max(float(np.linalg.norm(g)) + small, 1e-300))).astype(kind)
         after = w - beta * (total / r + noise(rng, sigma, len(w), total, cohort, k)).astype(kind)
-        return (after if digits is None else np.round(after, digits)).astype(np.float64), k + 1
+        return (after if digits is None else np.round(after, digits)).astype(returned or np.float64), k + 1
 
     return round
 
@@ -59,6 +61,7 @@ def legacy(rng: Any, sigma: float, d: int, *_: Any) -> Any:
 
 RIGHT = {
     "single precision": (served(plain, np.float32), "single precision"),
+    "single precision that is returned": (served(plain, np.float32, returned=np.float32), "single precision"),
     "a small number in the norm": (served(plain, small=1e-6), "a small number that is added to a norm"),
     "rounded results": (served(plain, digits=6), "rounded to decimals"),
     "a generator of its own": (served(child), "a generator that is made from the rng's numbers"),

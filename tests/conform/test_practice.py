@@ -83,6 +83,14 @@ def test_a_noisy_count_is_not_said_to_have_no_noise(noise: Any, rate: float, q: 
 
 
 @pytest.mark.slow
+def test_the_next_nearest_algorithms_do_not_say_that_a_noisy_count_has_no_noise() -> None:
+    one = conform(adaptive(lambda rng: rng.normal(0.0, 3.0), 0.2, 0.5), runs=0)
+    said = " ".join(one.notes)
+    assert "a clip level that learns from data, with noise" in said
+    assert "without noise" not in said
+
+
+@pytest.mark.slow
 def test_a_count_without_noise_and_too_little_noise_are_told() -> None:
     silent = found(adaptive(lambda rng: 0.0, 0.3, 0.8), **TWO_SIDED)
     assert names(silent) == ["a clip level that learns from data without noise"]

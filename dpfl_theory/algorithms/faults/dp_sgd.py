@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault
+from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault, step_fault
+from dpfl_theory.algorithms.faults.averaging import DECAYS
 from dpfl_theory.algorithms.faults.noise import NO_NOISE, VARIANCE
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
 
@@ -33,6 +34,16 @@ def noisy(name: str, description: str, factor: Callable[[Any, Any, Any], Any], *
     return noise_fault(name, description, noise=noise, **facts)
 
 
+def decay(strength: float) -> Fault:
+    """Weight decay, as optimizers add it to the noisy gradient."""
+    without = "the algorithm has no weight decay, which costs no privacy: set it to 0, or put the term into the loss"
+    return step_fault(
+        "weight decay in the step",
+        f"the step adds {strength:.4g} w to the noisy average: {without}",
+        server=Extends(lambda inner, a, o, w, step, *rest: inner(o, w, step + strength * w, *rest)),
+    )
+
+
 DIVIDED = "which is random and not covered by the accounting: divide it by the expected size s N"
 OWN = (
     average_fault(
@@ -46,7 +57,7 @@ OWN = (
         "the lot and its noise are divided by its size",
         f"the noisy sum over the lot is divided by the size of the lot, {DIVIDED}",
         size=lot,
-        noise=lambda a, o, updates: o.gaussian(a.deviation(o) * a.expected_size(o) / lot(a, o, updates)),
+        noise=Extends(lambda inner, a, o, updates: inner(o, updates) * (a.expected_size(o) / lot(a, o, updates))),
     ),
     average_fault(
         "division by all records in place of the lot",
@@ -115,6 +126,7 @@ OWN = (
         lambda a, o, updates: a.relation_factor * a.noise_multiplier * a.threshold,
         private=True,
     ),
+    with_number("the step adds a multiple of w to the noisy average: leave it out", DECAYS, decay),
     noisy(
         "noise after the step size", "the noise is not multiplied by the step", lambda a, o, updates: 1 / a.global_step
     ),

@@ -161,7 +161,7 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
             largest = max(largest, float(np.max(np.abs(one.value - expected), initial=0.0)) / scale)
     if largest <= EXACT:
         return ""
-    alone = "" if case.plan.step == STEP else "; only the noise of first rounds was compared"
+    alone = "" if case.plan.step == STEP or not case.reference.unit else "; only the noise of first rounds was compared"
     return (
         f"w agrees with the algorithm only to a relative {largest:.1g}, not to double precision: the cause may be "
         f"single precision, or a small number that is added to a norm{alone}"
@@ -231,14 +231,14 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
     case.reading = nearest[0].reading if nearest else None
     case.several_readings = len({one.reading.text for one in nearest}) > 1
     source = case.reference.algorithm.source
-    said = f"w differs from that of {source}, and no named deviation explains all rounds{_partly(found)}"
+    said = f"w differs from that of {source}, and no named deviation explains all rounds{_partly(case, found)}"
     return [Finding(UNKNOWN, said, difference(case, seen), case.lines("step"))]
 
 
-def _partly(found: SearchResult) -> str:
+def _partly(case: Case, found: SearchResult) -> str:
     """The end of a sentence: how far readings and known faults explain the paths."""
     if not found.rounds:
-        if not found.local:
+        if not found.local or case.reference.algorithm.lots:  # which has no local steps
             return ""
         names = _alternatives(found.local)
         steps = f"the local steps agree{f', given {names}' if names else ''}"
