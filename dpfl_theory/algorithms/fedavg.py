@@ -74,7 +74,7 @@ class DPFedAvg(FedAvg):
     relations = ("zero-out", "replace", "add-remove")
     readings = (
         Reading("each client adds noise"),
-        Reading(SERVER_NOISE, {"noise": server_noise}),
+        Reading(SERVER_NOISE, {"noise": server_noise}, once=True),
     )
 
     threshold = Parameter(

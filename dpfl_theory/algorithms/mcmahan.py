@@ -42,6 +42,7 @@ class McMahanFedAvg(Averaging):
         FedAvg.local_steps,
         meaning="local epochs",
         aliases=("local_steps", "epochs", "local_epochs", "num_epochs", "K", "Q"),
+        trials=(3, 2),
     )
     batch_size = Parameter(
         *("B", "records in a batch (0: all of them)"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -120,6 +120,19 @@ class Case:
                 self.failed = self.failed or failure(error, probe.name)
         return sorted(seen, key=lambda one: one.numbers)
 
+    def by_draws(self, readings: Iterable[Reading]) -> list[Reading]:
+        """The readings, first those that draw noise once in a round if the function does, or that do not if it does
+        not: where the noise is added cannot be seen in w."""
+        every = list(readings)
+        if len({one.once for one in every}) == 1:
+            return every
+        path = self.plan.spreads[0].path.first
+        try:
+            drawn = probe_without_noise(self.subject, path.world, path.v, path.who).numbers
+        except UserFunctionError:
+            return every
+        return sorted(every, key=lambda one: one.once != (drawn < 2 * path.world.d))
+
     def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
         """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
         a momentum and a proximal term look the same."""
@@ -207,8 +220,8 @@ class Case:
                     break
             if len(found) == 2 and not agree(path, found[0], found[1]):
                 return (
-                    "the randomness does not come from the rng's normal numbers, or from a generator that is made from "
-                    "the rng's numbers"
+                    "the randomness does not come from the rng's normal numbers, but perhaps from a generator that is "
+                    "made from the rng's numbers"
                 )
         return ""
 

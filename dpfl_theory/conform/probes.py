@@ -156,16 +156,17 @@ class _Log(list[Call]):
 
 
 def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
-    """Each client's batches of records. Where each call is for one record, successive calls at the same point, with no
-    noise in between, are one batch: the function takes its records one by one."""
+    """Each client's batches of records. A function may take a batch in parts: successive calls at one point, with no
+    noise in between. They are one batch if they ask for single gradients, or if every call is for one record."""
     batches: dict[int, list[tuple[int, ...]]] = {}
-    apart = all(call.batch is not None and len(call.batch) == 1 for call in log)
+    single = all(call.batch is not None and len(call.batch) == 1 for call in log)
     last: tuple[Call, int] | None = None
     for call, numbers in zip(log, log.numbers):
         if call.batch is None:
             continue
         own = batches.setdefault(call.client, [])
-        if apart and last is not None and last[1] == numbers and _one_batch(on, last[0], call, own):
+        parts = last is not None and last[1] == numbers and (single or (last[0].apart and call.apart))
+        if parts and last is not None and _one_batch(on, last[0], call, own, single):
             own[-1] += call.batch
         else:
             own.append(call.batch)
@@ -173,13 +174,16 @@ def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
     return batches
 
 
-def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]]) -> bool:
-    """Whether two successive calls, for one record each, belong to one batch. A client at its minimum does not move,
-    and a record that comes again there may belong to the next batch."""
+def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]], single: bool) -> bool:
+    """Whether two successive calls belong to one batch: the point is the same, and the first batch would have moved it.
+    single: whether each call is for one record, which shows the batches also where nothing moves."""
     if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
         return False
     x, y = on.records[two.client]
-    return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
+    if single:
+        return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
+    before = list(own[-1])
+    return not {*two.batch} & {*before} and bool(np.any(x[before] @ two.w != y[before]))
 
 
 def probe_without_noise(

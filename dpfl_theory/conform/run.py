@@ -217,7 +217,7 @@ def _others(
     """The other algorithms that do what the function does, as far as it takes their hyper-parameters."""
     own = {**where, "relation": None}
     found = nearest(function, parameters, search=False, leave_out=as_, **own)
-    return [f"it does what {one.name} does" for one in found if one.exact]
+    return [f"in all rounds that were compared, w is also that of {one.name}" for one in found if one.exact]
 
 
 def _sampled_first(case: Case, seen: Sequence[ObservedDifference]) -> bool:

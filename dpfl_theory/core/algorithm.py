@@ -124,11 +124,12 @@ def with_number(description: str, usual: tuple[float, ...], of: Callable[[float]
 @dataclass(frozen=True)
 class Reading:
     """Another round that the words of the same algorithm allow, and that conforms: its name, the parts that differ,
-    and its weights in words, which are not said where others are declared."""
+    and its weights in words, which are not said where others are declared. once: as for a fault."""
 
     name: str
     parts: Mapping[str, Callable[..., Any] | Extends] = field(default_factory=dict)
     weights: str = ""
+    once: bool = False
 
     @property
     def text(self) -> str:

@@ -29,7 +29,7 @@ def test_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert main([*other, "--output", str(file)]) == 1
     described = json.loads(file.read_text())
     assert described["verdict"] == "differs"
-    assert described["notes"] == ["it does what scaffold does"]
+    assert described["notes"] == ["in all rounds that were compared, w is also that of scaffold"]
     assert {line["file"] for fault in described["faults"] for line in fault["lines"]} == {
         str(IMPLEMENTATIONS / "scaffold.py")
     }

@@ -483,6 +483,89 @@ def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: 
     assert "cannot be seen" in str(one)
 
 
+def test_a_lot_may_be_taken_in_parts() -> None:
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: Any,
+        max_norm: Any,
+        noise_multiplier: Any,
+        q: Any,
+    ) -> Any:
+        total, records = 0.0 * w, 0
+        for client in clients:
+            records += len(client)
+            lot = np.flatnonzero(rng.random(len(client)) < q)
+            for start in range(0, len(lot), 2):
+                part = lot[start : start + 2]
+                total = total + len(part) * clipped_mean(client, w, max_norm, part)
+        return w - lr / (q * records) * (total + rng.normal(0.0, noise_multiplier * max_norm, w.shape)), state
+
+    assert found(round, as_="dp-sgd").verdict == "conforms"
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_epoch_has_each_record_once(again: bool) -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, batch_size: Any) -> Any:
+        total, ends = sum(len(clients[i]) for i in cohort), 0.0 * w
+        for i in cohort:
+            y, n = w.copy(), len(clients[i])
+            for _ in range(epochs):
+                order = rng.integers(0, n, n) if again else rng.permutation(n)
+                for start in range(0, n, batch_size):
+                    y = y - lr * clients[i].gradient(y, order[start : start + batch_size])
+            ends = ends + n / total * y
+        return ends, state
+
+    assert names(found(round, as_="fedavg-mcmahan")) == ["batches that do not split the records"] * again
+
+
+@pytest.mark.parametrize(
+    ("each", "reading"), [(False, "the server adds noise to the average"), (True, "each client adds noise")]
+)
+def test_the_reading_is_that_with_as_many_draws(each: bool, reading: str) -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
+        total = sum(clip(steps(w, clients[i], lr, epochs) - w, c) for i in cohort)
+        r = len(cohort)
+        noise = sum(rng.normal(0.0, z * c / r**0.5, (r, len(w)))) if each else rng.normal(0.0, z * c, len(w))
+        return w + (total + noise) / r, state
+
+    one = found(round, **TWO_SIDED)
+    assert (one.verdict, one.reading) == ("conforms", reading)
+
+
+def test_what_is_seen_is_due_to_the_deviation() -> None:
+    """With two deviations, each has its own numbers: those without it, and with the other one."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, server_lr: Any) -> Any:
+        ends = [w - steps(w, clients[i], lr, epochs) for i in cohort]
+        moved = np.mean(ends, axis=0) + 0.9 * (0.0 * w if state is None else state)
+        return w - moved, moved
+
+    one = found(round, as_="fedavg-mcmahan")
+    assert len(one.faults) == 3
+    assert len({fault.evidence for fault in one.faults}) == 3
+    assert all("without this deviation" in fault.evidence for fault in one.faults)
+
+
+@pytest.mark.slow
+def test_the_numbers_of_privacy_are_those_of_one_setting_and_of_first_rounds() -> None:
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, epochs: Any, c: Any, z: Any) -> Any:
+        updates = [steps(w, clients[i], lr, epochs) - w for i in cohort]
+        kept = sum((clip(u, c) for u in updates), 0.0 * w)
+        late = 0.0 * w if state is None else np.abs(state)
+        return w + (kept + late + rng.normal(0.0, z * c, w.shape)) / len(cohort), sum(updates)
+
+    one = found(round, **TWO_SIDED)
+    assert names(one) == ["another round"]
+    assert "in all comparisons with noise_multiplier = 1.3" in one.privacy["told"]
+    assert "what later rounds reveal was not tested" in one.privacy["told"]
+
+
 # Pairs of data sets
 
 

@@ -39,6 +39,8 @@ class BatchRun(NamedTuple):
 
 def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """The findings on the function's batches."""
+    if (found := _epochs(case, seen)) is not None:
+        return [found]
     lots = case.reference.algorithm.lots
     if not lots and (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
         return [found]
@@ -81,6 +83,27 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
         (found,) = own
         said = f"a batch has {found} of {records} records, and floor(s R) = {size} is accounted for"
         return _finding(case, "batches of another size", said, private=found > s * records)
+    return None
+
+
+def _epochs(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
+    """Epochs with as many batches as the algorithm has, which do not have every record once."""
+    size = case.reference.algorithm.parameters.get("batch_size")
+    for one in seen if size is not None else ():
+        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        b = int(path.v[size.symbol]) if size is not None else 0
+        for client, drawn in ((i, own) for reported in one.choices or () for i, own in reported["batches"].items()):
+            records = len(path.world.records[client].y)
+            many = math.ceil(records / b) if b else 1
+            epochs = [sorted(sum(drawn[k : k + many], ())) for k in range(0, len(drawn), many)]
+            if len(drawn) != many * path.v["local_steps"] or all(own == [*range(records)] for own in epochs):
+                continue
+            own = next(own for own in epochs if own != [*range(records)])
+            said = (
+                "an epoch has some records several times, or not at all: the algorithm splits the records of a client "
+                "into batches, so that an epoch has each record once"
+            )
+            return _finding(case, "batches that do not split the records", said, f"client {client}: {own}", False)
     return None
 
 

@@ -44,11 +44,11 @@ VAGUE = ("no noise", ANOTHER, SCALED, CHANGES, STAYS, APART)
 
 def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """No finding where a reading agrees with the function; else the faults that agree with it, or the difference."""
-    for reading in case.reference.readings:
-        if explains(player_of(case.reference, reading), seen):
-            case.reading = reading
-            case.suspects, case.explained = [candidate(case.reference, reading, ())], True
-            return []
+    fitting = [one for one in case.reference.readings if explains(player_of(case.reference, one), seen)]
+    if fitting:
+        case.reading = case.by_draws(fitting)[0]
+        case.suspects, case.explained = [candidate(case.reference, case.reading, ())], True
+        return []
     if still := _at_rest(case, seen):
         return still
     found = find(case.reference, case.with_more_steps(seen), case.search)
@@ -94,7 +94,7 @@ def _constant_factor(case: Case, seen: Sequence[ObservedDifference], suspect: Ca
     case.reading = suspect.reading
     others = tuple(fault for fault in suspect.faults if fault.role != "noise")
     player = case.reference.with_parts(suspect.reading.parts, *(fault.parts for fault in others)).round
-    named = [_named(case, fault, seen) for fault in others]
+    named = [_named(case, fault, seen, others) for fault in others]
     spreads = [one for one in seen if isinstance(one.probe, Spread)]
     return [*named, *other_noise(case, spreads, Candidate(suspect.reading, others, player), named)]
 
@@ -107,7 +107,7 @@ def _chosen(
     suspects = separated(case, _drawn_so(case, suspects))
     fewest = min(len(one.faults) for one in suspects)
     left = {one.reading.text: one.reading for one in suspects if len(one.faults) == fewest}
-    case.reading, case.several_readings = next(iter(left.values())), len(left) > 1
+    case.reading, case.several_readings = case.by_draws(left.values())[0], len(left) > 1
     by_names: dict[frozenset[str], tuple[Fault, ...]] = {}
     for one in suspects:
         if len(one.faults) == fewest:
@@ -121,11 +121,11 @@ def _chosen(
         texts.setdefault(fault.name, []).append(fault_text(case, fault))
     if len(every) == 1:
         return [
-            _with_equivalent(case, _named(case, fault, seen, texts[fault.name]), same.get(fault.name))
+            _with_equivalent(case, _named(case, fault, seen, every[0], texts[fault.name]), same.get(fault.name))
             for fault in every[0]
         ]
     shared = frozenset.intersection(*(frozenset(fault.name for fault in faults) for faults in every))
-    named = [_named(case, fault, seen, texts[fault.name]) for fault in every[0] if fault.name in shared]
+    named = [_named(case, fault, seen, every[0], texts[fault.name]) for fault in every[0] if fault.name in shared]
     rest = [[fault for fault in faults if fault.name not in shared] for faults in every]
     listed = "; or ".join(". ".join(f"{fault.name}: {fault_text(case, fault)}" for fault in few) for few in rest)
     role = rest[0][0].role
@@ -133,7 +133,7 @@ def _chosen(
         " or ".join(" and ".join(fault.name for fault in few) for few in rest),
         f"{len(rest)} deviations explain all rounds{' without noise' if silent else ''} equally well, and nothing that "
         f"was tried separates them. {listed}",
-        difference(case, of_role(seen, role)),
+        difference(case, of_role(seen, role), [fault for fault in every[0] if fault.name in shared]),
         case.lines(role),
         private=bool(case.reference.unit) and all(any(fault.private for fault in few) for few in rest),
         unaccounted=any(fault.unaccounted for few in rest for fault in few),
@@ -168,13 +168,17 @@ def exact(case: Case, seen: Sequence[ObservedDifference]) -> str:
     )
 
 
-def _named(case: Case, fault: Fault, seen: Sequence[ObservedDifference], texts: Sequence[str] = ()) -> Finding:
-    """The finding. texts: of the forms of this fault that explain everything, where several do."""
+def _named(
+    case: Case, fault: Fault, seen: Sequence[ObservedDifference], among: Sequence[Fault], texts: Sequence[str] = ()
+) -> Finding:
+    """The finding. among: this fault and those that are named with it. texts: of the forms of this fault that explain
+    everything, where several do."""
     every = list(dict.fromkeys(texts)) or [fault_text(case, fault)]
     more = f"; or {len(every) - MOST_NAMES} other forms" if len(every) > MOST_NAMES else ""
     said = every[0] if len(every) == 1 else f"one of: {'; or '.join(every[:MOST_NAMES])}{more}"
     return Finding(
-        *(fault.name, said, difference(case, of_role(seen, fault.role)), case.lines(fault.role)),
+        *(fault.name, said, difference(case, of_role(seen, fault.role), [one for one in among if one is not fault])),
+        case.lines(fault.role),
         *(fault.seen, fault.private and bool(case.reference.unit)),
         unaccounted=fault.unaccounted,
     )
@@ -206,6 +210,8 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
         first = first_rounds(spreads)
         plain = [one for one in silent if not one.faults]
         if plain:
+            order = case.by_draws(one.reading for one in plain)
+            plain = [next(one for one in plain if one.reading is reading) for reading in order]
             suspect = max(plain, key=lambda one: sum(explains(one.player, [spread]) for spread in spreads))
             case.reading = suspect.reading
             return other_noise(case, spreads, suspect, [])
@@ -213,7 +219,7 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
         best = with_one_factor(first, ranked)
         named, suspect = _chosen(case, best, seen, silent=True), best[0]
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
-            others = [_named(case, fault, seen) for fault in suspect.faults if fault.name != LEARNS]
+            others = [_named(case, fault, seen, suspect.faults) for fault in suspect.faults if fault.name != LEARNS]
             noise = [] if explains(suspect.player, first) else other_noise(case, first, suspect, [])
             return [adapts(case, seen), *others, *noise]
         off = max((abs(ratio - 1.0) for ratio in ratios(spreads, suspect.player)), default=math.inf)

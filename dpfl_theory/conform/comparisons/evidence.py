@@ -7,17 +7,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from dpfl_theory.conform.case import Case, player_of
-from dpfl_theory.conform.fault_search import ObservedDifference
+from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.fault_search import ObservedDifference, candidate
 from dpfl_theory.conform.probes import Spread, agree
 from dpfl_theory.conform.result import joined
+from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.problems.base import Array
 
 
-def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
-    """The first probe in which the function differs from the nearest reading, with numbers."""
+def difference(case: Case, seen: Sequence[ObservedDifference], others: Sequence[Fault] = ()) -> str:
+    """The first probe in which the function differs from the nearest reading, with numbers.
+
+    others: deviations that are named, too. The reading has them, so that what is left is due to this one."""
+    player = candidate(case.reference, case.reading or case.reference.readings[0], others).player
+    whose = "without this deviation" if others else "in the algorithm"
     for one in seen:
-        player = player_of(case.reference, case.reading or case.reference.readings[0])
         expected = one.probe.outcome(player, one.choices)
         if agree(one.probe, one.value, expected):
             continue
@@ -25,22 +29,22 @@ def difference(case: Case, seen: Sequence[ObservedDifference]) -> str:
             a, b = (deviation(one.probe, x) for x in (one.value, expected))
             if abs(a - b) > 1e-6 * b:
                 return (
-                    f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} in the algorithm"
+                    f"{one.probe.name}: the standard deviation is {a:.6g} in a round, and {b:.6g} {whose}"
                     f"{_bare(one.probe, one.value, expected)}"
                 )
-            return f"{one.probe.name}: {dependence(one.probe, one.value, expected)}"
+            return f"{one.probe.name}: {dependence(one.probe, one.value, expected, whose)}"
         k = next(k for k in range(len(expected)) if not np.allclose(one.value[k], expected[k], rtol=1e-9, atol=0.0))
         if not np.isfinite(one.value[k]).all():
             return f"{one.probe.name}: in round {k + 1} w is not finite"
         at = one.probe.world.start if k == 0 else expected[k - 1]
         a, b = (float(np.linalg.norm(x[k] - at)) for x in (one.value, expected))
         apart = float(np.linalg.norm(one.value[k] - expected[k]))
-        if abs(a - b) <= 1e-4 * b:
-            return (
-                f"{one.probe.name}: in round {k + 1} w moves as far, {a:.6g}, in another direction, {apart:.3g} apart"
-            )
-        return f"{one.probe.name}: in round {k + 1} w moves by {a:.6g} and not {b:.6g}, {apart:.3g} apart"
-    return ""
+        if abs(a - b) <= 1e-2 * apart:
+            moves = f"as far, {a:.6g}, {f'as {whose}, but ' if others else ''}in another direction"
+        else:
+            moves = f"by {a:.6g}, and by {b:.6g} {whose}" if others else f"by {a:.6g} and not {b:.6g}"
+        return f"{one.probe.name}: in round {k + 1} w moves {moves}, {apart:.3g} apart"
+    return difference(case, seen) if others else ""
 
 
 def _bare(probe: Spread, found: Array, expected: Array) -> str:
@@ -50,7 +54,7 @@ def _bare(probe: Spread, found: Array, expected: Array) -> str:
     return f"; the coordinates {joined([str(j) for j in none])} have no noise" if 0 < len(none) < len(own) else ""
 
 
-def dependence(probe: Spread, found: Array, expected: Array) -> str:
+def dependence(probe: Spread, found: Array, expected: Array, whose: str = "in the algorithm") -> str:
     """How noise differs from the algorithm's that has the same standard deviation in the first round: by coordinates,
     by a later round, or in the correlation of two of its numbers."""
     d = probe.path.world.d
@@ -60,7 +64,7 @@ def dependence(probe: Spread, found: Array, expected: Array) -> str:
         k, j = off[0]
         a, b = (float(x[k, j]) for x in deviations)
         where = "in a round" if k == 0 else f"after round {k + 1}"
-        return f"the standard deviation of coordinate {j} is {a:.6g} {where}, and {b:.6g} in the algorithm"
+        return f"the standard deviation of coordinate {j} is {a:.6g} {where}, and {b:.6g} {whose}"
     sizes = np.maximum(np.outer(*2 * [deviations[1].ravel()]), 1e-300)
     one, other = found / sizes, expected / sizes
     at = np.unravel_index(int(np.argmax(np.abs(one - other))), one.shape)
@@ -68,8 +72,8 @@ def dependence(probe: Spread, found: Array, expected: Array) -> str:
     what = f"rounds {k + 1} and {m + 1}" if k != m else f"coordinates {i} and {j}"
     what += "" if k == m or i == j else f" in coordinates {i} and {j}"
     return (
-        f"the correlation of the noise in w of {what} is {one[at]:.4g}, and {other[at]:.4g} in the algorithm, with the "
-        "same standard deviations"
+        f"the correlation of the noise in w of {what} is {one[at]:.4g}, and {other[at]:.4g} {whose}, with the same "
+        "standard deviations"
     )
 
 

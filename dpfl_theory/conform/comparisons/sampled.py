@@ -142,13 +142,12 @@ def by_samples(case: Case, why: str) -> list[Finding]:
 
     if case.reference.unit and not gaussian(np.concatenate([standard(w) for w in samples])):
         return [_not_gaussian(case, runs)]
-    first = ""
-    for reading in case.reference.readings:
-        wrong = fits(player_of(case.reference, reading))
-        if wrong is None:
-            case.reading, case.undecided = reading, _keeps_state(case)
-            return []
-        first = first or wrong
+    wrong = {reading.text: fits(player_of(case.reference, reading)) for reading in case.reference.readings}
+    agreeing = [reading for reading in case.reference.readings if wrong[reading.text] is None]
+    if agreeing:
+        case.reading, case.several_readings, case.undecided = agreeing[0], len(agreeing) > 1, _keeps_state(case)
+        return []
+    first = next(iter(wrong.values())) or ""
     known = [variant for fault in case.reference.faults() for variant in fault.variants()]
     fitting: dict[str, Fault] = {}
     for reading, fault in itertools.product(case.reference.readings, known):

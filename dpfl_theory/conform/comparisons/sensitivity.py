@@ -91,9 +91,11 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         return []
     if not pairs:
         return []
-    far = max(pairs, key=lambda pair: (pair.refutes, pair.distance / pair.allowed))
+    furthest = lambda pair: (pair.refutes, pair.distance / pair.allowed)  # noqa: E731
+    far = max(pairs, key=furthest)
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
+    here = max((pair for pair in pairs if pair.path.v is loud.path.v), key=furthest)  # with the same hyper-parameters
     unit = case.reference.unit
     spoiled, released = next((fault.name for fault in previous if fault.unaccounted), ""), _released(case, loud.path.v)
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
@@ -108,18 +110,21 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         if spoiled
         else _actual(case, epsilon, alone, far.distance <= far.allowed * (1.0 + neighbours.ROUNDING))
     )
+    if any(fault.name == UNKNOWN for fault in previous):
+        there += ", in a first round, and what later rounds reveal was not tested"
+    where = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
-        "distance": far.distance,
-        "sensitivity": far.allowed,
+        "distance": here.distance,
+        "sensitivity": here.allowed,
         "mu": mu if math.isfinite(mu) else None,
         "mu_claimed": loud.claimed,
         "delta": DELTA,
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {far.distance:.4g} in all comparisons, and the "
-            f"hyper-parameters allow {far.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
+            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all comparisons{where}, "
+            f"and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" else "")
         ),
     }
