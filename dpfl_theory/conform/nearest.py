@@ -127,7 +127,10 @@ def nearest(
         one.noise = not one.case.reference.unit or _explain_noise(one.case, one.players)
         if one.exact and search:  # whether others do the same is not asked
             break
-    if search and tried and not any(one.exact for one in tried) and not tried[0].case.why_not_silent():
+    if search and tried and not any(one.exact for one in tried):
+        first = min(tried, key=lambda one: one.rank).case
+        if why := first.why_not_silent() or first.otherwise_random():
+            raise InputError(f"{why}, so that no nearest algorithm is known: name the one that it should be (--as)")
         same = any(one.same_noise for one in tried)
         _search([one for one in tried if one.same_noise == same])
     recommended = frozenset[str]().union(*(one.named for one in tried))

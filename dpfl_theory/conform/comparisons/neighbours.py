@@ -212,7 +212,7 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                 one.seed = other.seed = seed
                 allowed = _allowed(reference, v, one, other)
                 if allowed is None:
-                    return []
+                    break
                 shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))
                 if not np.isfinite(shift).all():
                     continue

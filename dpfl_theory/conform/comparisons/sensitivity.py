@@ -90,6 +90,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         case.notes.append(f"no neighbouring data sets were compared: {error}")
         return []
     if not pairs:
+        case.notes.append("no epsilon of a round was computed: in these settings the algorithm has no sensitivity of w")
         return []
     furthest = lambda pair: (pair.refutes, pair.distance / pair.allowed)  # noqa: E731
     far = max(pairs, key=furthest)
@@ -125,7 +126,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "told": (
             f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all comparisons{where}, "
             f"and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
-            + (" of one client's messages" if unit == "record" else "")
+            + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
         ),
     }
     found = []
