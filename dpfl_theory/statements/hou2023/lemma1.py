@@ -86,7 +86,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
     return ConstantClaim("v", needed, escape, ladder, argument)
 
 
-LEMMA1: Statement = Statement(
+LEMMA1: Statement = hou.statement(
     id="hou2023.lemma1",
     kind="lemma",
     source=Source(hou.PAPER, "Lemma 1, Section 2"),
