@@ -17,7 +17,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
@@ -25,7 +25,7 @@ from dpfl_theory.checks.runner import checks_of, run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Sides, Statement, methods
 from dpfl_theory.core.evidence import ENDED, HALF, UNSOLVED, Evidence
-from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.formula import sides_of, with_sides
 from dpfl_theory.core.methods import UNITS
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.time_limits import forked
@@ -83,7 +83,7 @@ def stronger(statement: Statement, share: float) -> Statement:
         changed = Sides(scaled(made.lhs, more, less), made.rhs)
     else:
         changed = Sides(made.lhs, scaled({name: sp.sympify(t) for name, t in made.rhs.items()}, less, more))
-    return replace(statement, sides=lambda _: changed)
+    return with_sides(statement, changed)
 
 
 def stronger_by(statement: Statement, term: str) -> Statement:
@@ -103,7 +103,7 @@ def stronger_by(statement: Statement, term: str) -> Statement:
         rhs = {**made.rhs, term: 2 * made.rhs[term]}
     else:
         rhs = {name: value for name, value in made.rhs.items() if name != term}
-    return replace(statement, sides=lambda _: Sides(made.lhs, rhs))
+    return with_sides(statement, Sides(made.lhs, rhs))
 
 
 def noticed_terms(statement: Statement, found: Found, limit: float | None = None) -> dict[str, str]:

@@ -11,6 +11,7 @@ import functools
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core.expressions import Symbols, evaluate
@@ -26,6 +27,7 @@ __all__ = [
     "symbols_of",
     "terms_at",
     "total",
+    "with_sides",
 ]
 
 
@@ -82,6 +84,18 @@ def sides_of(statement: Statement) -> Sides:
         found.add(statement)
     made: Sides = _made(statement, statement.sides)
     return made
+
+
+def with_sides(statement: Statement, sides: Sides) -> Statement:
+    """The statement with other sides and the symbols that it has: its checks may read one that no side has any more.
+
+    >>> from dpfl_theory.statements import get
+    >>> theorem = get("hou2023.theorem1")
+    >>> with_sides(theorem, Sides(sides_of(theorem).lhs, {})).units == theorem.units
+    True
+    """
+    symbols, expectations = tuple(statement.symbols), tuple(statement.expectations)
+    return replace(statement, symbols=symbols, expectations=expectations, sides=lambda _: sides)
 
 
 def prescription_of(statement: Statement) -> Mapping[str, Any]:

@@ -19,7 +19,7 @@ from dpfl_theory.checks import exact, monte_carlo, worst_case
 from dpfl_theory.checks.runner import run_one
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Sides, Statement
-from dpfl_theory.core.formula import sides_of
+from dpfl_theory.core.formula import sides_of, with_sides
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.quadratic import from_matrices
 from dpfl_theory.simulation import Simulation, simulate
@@ -226,7 +226,7 @@ def test_a_rival_runs_over_its_own_iterations() -> None:
     assert experiment.rival is not None
     assert (experiment.rounds, experiment.rival.rounds) == (8, 32)
     replicates = evidence.replicates
-    columns = [e.column(e.parts[0][0]) for e in observations.ERRORS]
+    columns = [e.column(e.parts[0][0]) for e in observations.OBSERVATION2.expectations]
     for run, name in zip((experiment, experiment.rival), columns, strict=True):
         alone = simulate(run.algorithm, run.problem, run.rounds, replicates, 0, ["suboptimality"], start=run.start)
         assert evidence.notes["means"][name] == pytest.approx(float(alone["suboptimality"].last.mean()), rel=1e-12)
@@ -368,7 +368,6 @@ def test_each_term_of_a_bound_decides_somewhere(statement: Statement, term: str)
         assert power.least["monte-carlo"][0] is not None
         return
     made = sides_of(statement)
-    without = Sides(made.lhs, {**made.rhs, term: sp.Integer(0)})
-    wrong = replace(statement, sides=lambda _: without)
+    wrong = with_sides(statement, Sides(made.lhs, {**made.rhs, term: sp.Integer(0)}))
     inside = [c for c in statement.checks if c.method in ("algebra", "exact") and c.expected != "not-applicable"]
     assert any(run_one(wrong, check, Settings()).verdict == "violated" for check in inside)

@@ -16,7 +16,7 @@ from dpfl_theory.core import Experiment, Hypothesis
 from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.core.prose import plain
 from dpfl_theory.statements import get
-from dpfl_theory.statements.noble2022 import _runs, _utility
+from dpfl_theory.statements.noble2022 import _runs, _symbols
 
 V = {
     "c": 1.0,
@@ -202,19 +202,19 @@ def test_the_strongly_convex_form_needs_its_rounds() -> None:
 
 
 HYPOTHESES = [  # a hypothesis, values that meet it on the users at +0.3 and -0.3, changes that do not, and the message
-    (_utility.SMOOTH, {"nu": 2.0}, {"nu": 1.99}, "nu = 1.99"),
-    (_utility.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "G_record = 1.5 exceeds C = 1.49"),
-    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 1.01}, "mu = 1.01"),
-    (_utility.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 0.0}, "mu = 0 does not exceed 0"),
-    (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"G": 0.29}, "G^2"),
-    (_utility.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"B": 0.9}, "B = 0.9"),
+    (_symbols.SMOOTH, {"nu": 2.0}, {"nu": 1.99}, "nu = 1.99"),
+    (_symbols.GRADIENTS, {"C": 1.5}, {"C": 1.49}, "G_record = 1.5 exceeds C = 1.49"),
+    (_symbols.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 1.01}, "mu = 1.01"),
+    (_symbols.STRONGLY_CONVEX, {"mu": 1.0}, {"mu": 0.0}, "mu = 0 does not exceed 0"),
+    (_symbols.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"G": 0.29}, "G^2"),
+    (_symbols.DISSIMILAR, {"G": 0.3, "B": 1.0}, {"B": 0.9}, "B = 0.9"),
 ]
 
 
 @pytest.mark.parametrize("case", HYPOTHESES, ids=[f"{h.text[:24]} {sorted(change)}" for h, _, change, _ in HYPOTHESES])
 def test_hypotheses_read_the_problem(case: tuple[Hypothesis, dict[str, float], dict[str, float], str]) -> None:
     hypothesis, values, change, reported = case
-    ridge = 0.0 if hypothesis in (_utility.GRADIENTS, _utility.DISSIMILAR) else 1.0
+    ridge = 0.0 if hypothesis in (_symbols.GRADIENTS, _symbols.DISSIMILAR) else 1.0
     problem = _runs.points(4, spread=0.3, ridge=ridge)
     assert hypothesis.test(problem, values) is None
     assert hypothesis.test(None, values) is None
@@ -228,8 +228,8 @@ def test_an_objective_that_is_not_convex_is_refused() -> None:
         constants = type("Constants", (), {"mu_min": -0.5, "L_max": 1.0})
 
     saddle: Any = Saddle()
-    assert "-0.5" in str(_utility.CONVEX.test(saddle, {}))
-    assert _utility.CONVEX.test(_runs.points(2), {}) is None
+    assert "-0.5" in str(_symbols.CONVEX.test(saddle, {}))
+    assert _symbols.CONVEX.test(_runs.points(2), {}) is None
 
 
 @pytest.mark.parametrize(

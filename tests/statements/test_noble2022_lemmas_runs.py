@@ -26,7 +26,7 @@ from dpfl_theory.simulation.base import Context, Round
 from dpfl_theory.simulation.batched import BatchState
 from dpfl_theory.simulation.observables.memories import STEPS, Steps
 from dpfl_theory.simulation.simulate import Run
-from dpfl_theory.statements.noble2022 import _runs, _utility
+from dpfl_theory.statements.noble2022 import _runs, _symbols
 from dpfl_theory.statements.noble2022._moments import Users, rounds
 from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3, lemmaC_7
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
@@ -235,7 +235,7 @@ def test_the_papers_own_settings() -> None:
     for records in (5000, 2500, 1000, 4000, 2000, 800):
         for share in ("0.05", "0.1", "0.2"):
             values = {"s": float(share), "R": float(records)}
-            assert _utility.RECORDS.test(None, values) is None
+            assert _symbols.RECORDS.test(None, values) is None
             assert (Fraction(share) * records).denominator == 1
     short = {(M, l): Fraction(int(Fraction(l) * M)) / (Fraction(l) * M)
              for M in (100, 40, 60) for l in ("0.08", "0.1", "0.12")}  # noqa: E741  # fmt: skip

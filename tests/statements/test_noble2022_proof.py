@@ -11,7 +11,7 @@ import sympy as sp
 
 from dpfl_theory.core import Sides, Statement
 from dpfl_theory.core.formula import sides_of, symbols_of
-from dpfl_theory.statements.noble2022 import _utility
+from dpfl_theory.statements.noble2022 import _symbols
 from dpfl_theory.statements.noble2022.scaffold import corollaryC_1, lemmaC_1_to_3
 from dpfl_theory.statements.noble2022.scaffold import corollaryC_1 as displays
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_4_to_6 as lemmas
@@ -138,7 +138,7 @@ def test_proofs_rest_on_forms_that_hold() -> None:
     """Whatever a used form assumes is among the assumptions of the statements that depend on it."""
     from dpfl_theory import statements
 
-    implied = {_utility.RECORDS.text}  # by lM and sR being whole
+    implied = {_symbols.RECORDS.text}  # by lM and sR being whole
     for statement in lemmas.STATEMENTS:
         assert statement.uses
         mine = {a.text for a in statement.hypotheses} | implied

@@ -7,9 +7,10 @@ parameters, so that C has the parameters' unit.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Symbol, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise
 
@@ -26,6 +27,7 @@ _ALL = (
     Symbol("d", "dimension", (0, 0), "integer", "d"),
     Symbol("C", "clipping threshold of update differences", (0, 1), "positive", "C"),
     Symbol("v", "the constant of Lemma 1's noise", (0, 0), "positive", "v"),
+    Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
     Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\varepsilon"),
     Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
     Symbol("psi_0", "the Lyapunov function at the start", (0, 2), "nonnegative", r"\psi_0"),
@@ -45,35 +47,40 @@ _ALL = (
     Symbol("p_any", "any other probability", (0, 0), "probability", "p'"),
     Symbol("T_any", "any other number of iterations", (0, 0), "positive", "T'"),
 )
-# fmt: on
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
 
 
-def _expected(name: str, observable: str, latex: str, meaning: str, when: str = "mean") -> Expected:
-    return Expected(name, ((observable, 1),), (0, 2), latex, meaning, when=when)
+def _expected(name: str, observable: str, latex: str, meaning: str, unit: tuple[int, int] = (0, 2),
+              when: str = "end", rival: bool = False) -> Expected:
+    return Expected(name, ((observable, 1),), unit, latex, meaning, when, rival)
 
 
-# fmt: off
-MESSAGES = _expected("E_messages", "message-squared",
-    r"\mathbf{E}\left[\frac{1}{N}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2\right]",
-    "expected squared length of what a client would send, as a mean over clients and iterations")
-MEAN_PSI = _expected("E_mean_psi", "scaffnew-lyapunov", r"\mathbf{E}[\psi_t]",
-    "expected Lyapunov function, as a mean over iterations")
-SHIFTS = _expected("E_shifts", "scaffnew-shifts", r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
-    r"expected squared distance of the control variates from $h^*$, in $\psi$'s scale, after $T$ iterations", "end")
-PSI = _expected("E_psi", "scaffnew-lyapunov", r"\mathbb{E}[\psi_T]",
-    "expected Lyapunov function after $T$ iterations", "end")
+def _error(name: str, latex: str, choice: str, rival: bool = False) -> Expected:
+    meaning = f"expected error at the end of the run with the {choice} choice"
+    return _expected(name, "suboptimality", rf"\mathbb{{E}}[{latex} - f(x^*)]", meaning, (1, 0), rival=rival)
+
+
+NOTATION = Notation((
+    *_ALL,
+    _expected("E_messages", "message-squared",
+        r"\mathbf{E}\left[\frac{1}{N}\sum_i \|\hat{x}_{t+1}^{(i)} - x_t\|^2\right]",
+        "expected squared length of what a client would send, as a mean over clients and iterations", when="mean"),
+    _expected("E_mean_psi", "scaffnew-lyapunov", r"\mathbf{E}[\psi_t]",
+        "expected Lyapunov function, as a mean over iterations", when="mean"),
+    _expected("E_shifts", "scaffnew-shifts", r"\frac{\eta^2}{p^2}\mathbf{E}\|\mathbf{h}_T - \mathbf{h}^*\|^2",
+        r"expected squared distance of the control variates from $h^*$, in $\psi$'s scale, after $T$ iterations"),
+    _expected("E_psi", "scaffnew-lyapunov", r"\mathbb{E}[\psi_T]", "expected Lyapunov function after $T$ iterations"),
+    _error("E_error", "f(x_T)", "better"),
+    _error("E_rival_error", "f(x'_{T'})", "other", rival=True),
+))
 # fmt: on
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
 
 
 def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:
     """The factor max((1 - mu eta)^power, 1 - p^2) by which psi contracts; the paper's power is 1."""
     return sp.Max((1 - mu * eta) ** power, 1 - p**2)
-
-
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """The symbols with these names, in this order."""
-    return tuple(SYMBOLS[name] for name in names)
 
 
 STRONGLY_CONVEX = Hypothesis(

@@ -67,11 +67,10 @@ CLIPPED_RUN = {
     "rounds": [[1, ["1/7", "-2", "1/3"]], [0, []], [0, []], [1, ["5", "-1/9", "0"]], [1, ["-1", "1", "1/4"]]],
 }
 
-EQ3: Statement = Statement(
+EQ3: Statement = hou.statement(
     id="hou2023.eq3",
     kind="step",
     source=Source(hou.PAPER, _WHERE, "3"),
-    symbols=hou.symbols("mean_shift"),
     relation="==",
     sides=lambda s: Sides(lhs={"mean": s.mean_shift}, rhs={"zero": sp.Integer(0)}),
     checks=battery(
@@ -133,11 +132,10 @@ _BOTH_WAYS = {
     for way in ("at most", "at least")
 }
 
-NONEXPANSIVE: Statement = Statement(
+NONEXPANSIVE: Statement = hou.statement(
     id="hou2023.nonexpansive",
     kind="step",
     source=Source(hou.PAPER, f"{_WHERE}, after (4)"),
-    symbols=hou.symbols("T_1", "T_2", "y_t", "noise_variance", "N", "d"),
     relation="==",
     sides=lambda s: Sides(
         lhs={"consensus": s.T_1, "control variates": s.T_2},
@@ -240,11 +238,10 @@ _BOTH = (
     CONTRACTS("contracts contracts-inside", near="quadratics, one client"),
 )
 
-CONTRACTION: Statement = Statement(
+CONTRACTION: Statement = hou.statement(
     id="hou2023.contraction",
     kind="step",
     source=Source(hou.PAPER, f"{_WHERE}, last displays"),
-    symbols=hou.symbols("psi_next", "psi_t", "noise_variance", "eta", "p", "L", "mu", "N", "d"),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
     sides=_sides,
     checks=battery(_completed_square, *_BOTH),

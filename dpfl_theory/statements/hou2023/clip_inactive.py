@@ -53,12 +53,10 @@ _BEYOND = {
     "just outside p <= 1": _clients("1 1", 1, "1", p=["51/50"]),
 }
 
-INACTIVE: Statement = Statement(
+INACTIVE: Statement = hou.statement(
     id="hou2023.clip-inactive",
     kind="corollary",
     source=Source(hou.PAPER, "The remark after assumption (B), Section 2; Appendix C.1"),
-    symbols=hou.symbols("C"),
-    expectations=(hou.MESSAGES,),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
     sides=lambda s: Sides(lhs={"messages": s.E_messages}, rhs={"threshold": s.C**2}),
     checks=battery(
@@ -73,8 +71,6 @@ REPAIRED: Statement = replace(
     INACTIVE,
     id="hou2023.clip-inactive.repaired",
     source=Source(hou.PAPER, "Assumption (B), Section 2"),
-    symbols=hou.symbols("N"),
-    expectations=(hou.MESSAGES, hou.MEAN_PSI),
     hypotheses=(*INACTIVE.hypotheses, hou.ALWAYS),
     sides=lambda s: Sides(lhs={"messages": s.E_messages}, rhs={"psi": 2 / s.N * s.E_mean_psi}),
     checks=battery(_message_bound, MESSAGES("messages", near="three clients in one dimension"), FREE("always")),

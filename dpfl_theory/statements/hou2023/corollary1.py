@@ -211,14 +211,12 @@ _TABLE = Instances((
 )).copied("known", "known-named", named="shifts known, {}".format)
 # fmt: on
 CHOICES = Runs(_TABLE, against_others, "exact")
-_SYMBOLS = ("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "D", "H", "eta_any", "p_any", "T_any")
 _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 
-COROLLARY1: Statement = Statement(
+COROLLARY1: Statement = hou.statement(
     id="hou2023.corollary1",
     kind="corollary",
     source=Source(hou.PAPER, "Corollary 1, Section 2"),
-    symbols=hou.symbols(*_SYMBOLS),
     hypotheses=(*_COMMON, AT_LEAST_ONE),
     sides=_sides,
     prescription=_prescription,
@@ -230,7 +228,7 @@ COROLLARY1: Statement = Statement(
 REPAIRED: Statement = replace(
     COROLLARY1,
     id="hou2023.corollary1.repaired",
-    symbols=hou.symbols(*(name for name in _SYMBOLS if name != "H")),
+    symbols=replace(hou.NOTATION, table=tuple(one for one in hou.NOTATION.table if one.name != "H")),
     hypotheses=(*_COMMON, KNOWN_SHIFTS, AT_LEAST_ONE),
     checks=battery(_stationary, _shares, CHOICES("known inside")),
     smoke=("little noise",),

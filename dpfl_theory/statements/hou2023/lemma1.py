@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, whole
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -15,12 +15,6 @@ from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks
 
-_SYMBOLS = (
-    Symbol("noise_variance", "variance of each coordinate of a message's noise", (0, 2), "positive", r"\sigma^2"),
-    *hou.symbols("C", "p"),
-    Symbol("T", "iterations", (0, 0), "integer", "T"),
-    *hou.symbols("epsilon", "delta"),
-)
 ITERATIONS = Hypothesis(
     lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
     r"$T \ge 1$ iterations, each of which communicates with probability $p$ in (0, 1]",
@@ -92,14 +86,12 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
     return ConstantClaim("v", needed, escape, ladder, argument)
 
 
-LEMMA1: Statement = Statement(
+LEMMA1: Statement = hou.statement(
     id="hou2023.lemma1",
     kind="lemma",
     source=Source(hou.PAPER, "Lemma 1, Section 2"),
-    symbols=(
-        *_SYMBOLS,
-        Symbol("u", r"constant of the range of $\varepsilon$", (0, 0), "positive", "u"),
-        Symbol("v", "constant of the noise", (0, 0), "positive", "v"),
+    symbols=hou.NOTATION(
+        replace(hou.SYMBOLS["noise_variance"], domain="positive"), replace(hou.SYMBOLS["T"], domain="integer")
     ),
     hypotheses=(
         Hypothesis(lambda s: (s.epsilon > 0, s.epsilon <= s.u * s.p * s.T), r"$0 < \varepsilon \le u p T$"),
@@ -126,7 +118,6 @@ LEMMA1: Statement = Statement(
 REPAIRED: Statement = replace(
     LEMMA1,
     id="hou2023.lemma1.repaired",
-    symbols=_SYMBOLS,
     hypotheses=(BUDGET, ITERATIONS, noise.DELTA),
     **_at_least(_enough),
     checks=repaired_checks(_squared, {"C": 1, "p": 0.05, "T": 400}, {"T >= 1": {"T": "0"}}),

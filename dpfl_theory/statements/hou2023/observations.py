@@ -23,7 +23,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
-from dpfl_theory.core import Case, Check, Expected, Experiment, Sides, Source, Statement, Values, battery
+from dpfl_theory.core import Case, Check, Experiment, Sides, Source, Statement, Values, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -55,23 +55,11 @@ def _statics(_: Formula) -> Proof:
     return first + second, more * (n - n_other), "the sum of the two optimality conditions"
 
 
-def _error(name: str, latex: str, choice: str, rival: bool) -> Expected:
-    meaning = f"expected error at the end of the run with the {choice} choice"
-    return Expected(name, (("suboptimality", 1),), (1, 0), latex, meaning, when="end", rival=rival)
-
-
-ERRORS = (
-    _error("E_error", r"\mathbb{E}[f(x_T) - f(x^*)]", "better", False),
-    _error("E_rival_error", r"\mathbb{E}[f(x'_{T'}) - f(x^*)]", "other", True),
-)
-
-
 def _observation(id_: str, *parts: Any, **more: Any) -> Statement:
-    return Statement(
+    return hou.statement(
         id=id_,
         kind="corollary",
         source=Source(hou.PAPER, f"Observation {id_[-1]}, Section 3.1"),
-        expectations=ERRORS,
         universal=False,
         sides=lambda s: Sides(lhs={"better choice": s.E_error}, rhs={"other choice": s.E_rival_error}),
         checks=battery(*parts),

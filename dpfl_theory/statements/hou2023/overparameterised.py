@@ -65,12 +65,10 @@ def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 SHARED = Hypothesis.custom("all optimal shifts $h^*$ are zero: every client's gradient vanishes at $x^*$", _shared)
 _UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
 
-PRINTED: Statement = Statement(
+PRINTED: Statement = hou.statement(
     id="hou2023.overparameterised",
     kind="corollary",
     source=Source(hou.PAPER, "Section 2, before Lemma 1"),
-    symbols=hou.symbols("eta", "p", "T", "L", "mu", "psi_0"),
-    expectations=(hou.SHIFTS,),
     hypotheses=(*hou.UNDER_LEMMA1, SHARED),
     sides=lambda s: Sides(
         lhs={"control variates": s.E_shifts}, rhs={"rate": hou.theta(s.mu, s.eta, s.p) ** s.T * s.psi_0}

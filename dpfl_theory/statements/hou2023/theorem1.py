@@ -102,12 +102,10 @@ _TWO_ITERATIONS: dict[str, dict[str, Any]] = {
 }
 _EXACT = MOMENTS("moments inside", near="quadratics, one client")
 
-THEOREM1: Statement = Statement(
+THEOREM1: Statement = hou.statement(
     id="hou2023.theorem1",
     kind="theorem",
     source=Source(hou.PAPER, "Theorem 1, Section 2", "2"),
-    symbols=hou.symbols("eta", "p", "T", "L", "mu", "N", "d", "C", "v", "epsilon", "delta", "psi_0"),
-    expectations=(hou.PSI,),
     hypotheses=(*hou.UNDER_LEMMA1, hou.DELTA),
     sides=_sides,
     checks=battery(_recursion(), _series, _without_noise, _balanced, _EXACT, FREE("free")),

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Sides, Symbol, Symbols
+from dpfl_theory.core import Expected, Hypothesis, Notation, Sides, Statement, Symbol, Symbols
 from dpfl_theory.lazy import sympy as sp
 
 PAPER = "li2020"
@@ -26,11 +27,17 @@ SYMBOLS = {
         Symbol("G", r"root of the bound of $E \|g_t^k\|^2$", (1, -1), "nonnegative"),
         Symbol("M", r"$\max_{k, t < T} E \|g_t^k\|^2$ in the run", (2, -2), "nonnegative"),
         Symbol("D", r"root of $E \|w_1 - w^*\|^2$", (0, 1), "nonnegative", r"\|w_1 - w^*\|"),
+        Symbol("eta", "fixed step size", (-1, 2), latex=r"\eta"),
+        Symbol("c", r"hidden constant of $\Omega$", (1, -2)),
+        Symbol("W", r"$\|w^*\|$", (0, 1), "nonnegative", r"\|w^*\|"),
+        Symbol("bias", r"$\|\tilde w^* - w^*\|$", (0, 1), "nonnegative", r"\|\tilde w^* - w^*\|"),
     )
 }
-GAP = Expected(
+_GAP = Expected(
     "gap", (("suboptimality", 1),), (1, 0), r"\mathbb{E} F(\bar w_T) - F^*", "of the mean of the clients", when="end"
 )
+statement = partial(Statement, symbols=Notation((*SYMBOLS.values(), _GAP)))
+"""A statement with the symbols and expectations that it reads."""
 
 SMOOTH = Hypothesis(lambda s, c: c.L_max <= s.L, "each $F_k$ is $L$-smooth")
 STRONG = Hypothesis(lambda s, c: c.mu_min >= s.mu, r"each $F_k$ is $\mu$-strongly convex")
@@ -42,11 +49,6 @@ TWO = Hypothesis(lambda s: s.N >= 2, constructed="the factor (N - K)/(N - 1) has
 MORE = Hypothesis(lambda s: s.E >= 2)
 SHORT = Hypothesis(lambda s: s.E * s.eta * s.L <= 1, r"$\eta$ is small enough, here $E \eta L \le 1$")
 HYPOTHESES = (SMOOTH, STRONG, BOUNDED, SCALE, SHIFT)
-
-
-def symbols(*more: str) -> tuple[Symbol, ...]:
-    """Those of all three theorems, and these."""
-    return tuple(s for s in SYMBOLS.values() if s.name not in ("N", "K", "P") or s.name in more)
 
 
 def prescription(s: Symbols) -> Mapping[str, Any]:

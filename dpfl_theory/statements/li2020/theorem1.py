@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.core import Source, Statement, battery
+from dpfl_theory.core import Source, battery
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.li2020 import _symbols as li
 from dpfl_theory.statements.li2020._instances import TABLE
@@ -12,12 +12,10 @@ EXACT = Runs(TABLE, exact, "exact", edges=False)
 WORST = Runs(TABLE, worst, "worst-case", edges=False)
 RUNS = Runs(TABLE, runs)
 
-THEOREM1 = Statement(
+THEOREM1 = li.statement(
     id="li2020.theorem1",
     kind="theorem",
     source=Source(li.PAPER, "Theorem 1", provenance="restored"),
-    symbols=li.symbols(),
-    expectations=(li.GAP,),
     hypotheses=li.HYPOTHESES,
     sides=li.sides,
     prescription=li.prescription,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Sides, Source, Statement, Symbol, Values, battery
+from dpfl_theory.core import Sides, Source, Statement, Values, battery
 from dpfl_theory.semantics.base import average
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.li2020 import _symbols as li
@@ -26,17 +26,10 @@ def _limit(statement: Statement, i: Mapping[str, Any]) -> Values:
 
 
 LIMITS = Runs(TABLE, _limit, "exact")
-THEOREM4 = Statement(
+THEOREM4 = li.statement(
     id="li2020.theorem4",
     kind="theorem",
     source=Source(li.PAPER, "Theorem 4", provenance="restored"),
-    symbols=(
-        *(li.SYMBOLS[name] for name in ("E", "L")),
-        Symbol("eta", "fixed step size", (-1, 2), latex=r"\eta"),
-        Symbol("c", r"hidden constant of $\Omega$", (1, -2)),
-        Symbol("W", r"$\|w^*\|$", (0, 1), "nonnegative", r"\|w^*\|"),
-        Symbol("bias", r"$\|\tilde w^* - w^*\|$", (0, 1), "nonnegative", r"\|\tilde w^* - w^*\|"),
-    ),
     hypotheses=(li.MORE, li.SHORT),
     sides=lambda s: Sides({"local steps": s.c * (s.E - 1) * s.eta * s.W}, {"bias": s.bias}),
     checks=battery(LIMITS("fixed")),

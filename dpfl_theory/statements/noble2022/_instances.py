@@ -12,7 +12,7 @@ from typing import Any
 
 from dpfl_theory.core import Hypothesis
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, problem, row
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 
 
 def run_of(problem: Mapping[str, Any], size: int, K: int, T: int, sigma: float, **more: Any) -> Instance:

@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
 from dpfl_theory.algorithms.scaffold import Scaffold, all_users, lagging
-from dpfl_theory.core import Experiment, Statement, Symbol
+from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
-from dpfl_theory.statements.noble2022 import _utility as noble
 from dpfl_theory.statements.noble2022._instances import ROUND, TABLE
 from dpfl_theory.statements.noble2022._instances import points_of as points_of
 from dpfl_theory.statements.noble2022._instances import run_of as run_of
@@ -33,11 +32,6 @@ Step = Callable[[Mapping[str, float]], float]
 """eta~ by the values of the symbols."""
 Known = Callable[[Mapping[str, float]], Mapping[str, float]]
 """By the symbols' values, the means that a run has of the quantities that a statement concerns (`Experiment.known`)."""
-_MEAN = "over the warm round and the $T$ rounds"
-EXCESS = noble.expected("excess", f"mean excess {_MEAN}", latex=r"\frac{1}{T+1}\sum_k \mathbb{E}(F(w_k) - F^*)")
-SLOPE = noble.expected(
-    "slope", f"mean squared gradient {_MEAN}", latex=r"\frac{1}{T+1}\sum_k \mathbb{E}\|\nabla F(w_k)\|^2"
-)
 NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
 """A reason to leave out the runs just outside this hypothesis."""
 
@@ -45,9 +39,6 @@ NO_RECORDS = {"just outside sR >= 1": "Lemma C.1 has it, for one local step"}
 def one_user_has(hypothesis: str) -> dict[str, str]:
     """The same, where this hypothesis too has a check of another method."""
     return {**NO_RECORDS, f"just outside {hypothesis}": "one user has it"}
-
-
-SLOPE0 = Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2")
 
 
 def without_warm_round(s: Mapping[str, Any], mean: str, start: str) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from dpfl_theory.core import Check, Outcome, Statement, Symbols
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022._utility import variance
+from dpfl_theory.statements.noble2022._symbols import variance
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import proved
 

@@ -25,7 +25,7 @@ from dpfl_theory.semantics.operations import RoundResult, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements.noble2022._moments import Lagged
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
-from dpfl_theory.statements.noble2022._utility import ROUND_PART
+from dpfl_theory.statements.noble2022._symbols import ROUND_PART
 
 Opened = tuple[FunctionClass, Vector, Any]
 

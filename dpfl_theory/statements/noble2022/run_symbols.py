@@ -6,11 +6,10 @@ import math
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.statements.noble2022 import _utility
-from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
+from dpfl_theory.statements.noble2022._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import RunSymbols, named
 
-SYMBOLS = {**privacy.SYMBOLS, **_utility.SYMBOLS}
+__all__ = ["RUNS", "SYMBOLS"]
 
 
 def _start(one: Any) -> dict[str, float]:

@@ -28,14 +28,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbol, Symbols, battery
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _rates as rates
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022.privacy._formulas import logarithms
-from dpfl_theory.statements.noble2022.privacy._symbols import symbols as privacy_symbols
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
@@ -165,19 +164,12 @@ DEFINED = Hypothesis(
     lambda s: (s.delta > 0, s.delta < 1, s.T * s.l >= s.delta),
     r"$0 < \delta < 1$ and $T l \ge \delta$, so that the privacy bound is a number",
 )
-_SYMBOLS = (
-    *noble.symbols("c", "nu", "varsigma", "s", "R", *noble.COHORT, "T", "D0"),
-    Symbol("C", "threshold of the records' gradients", (1, -1), "positive", r"\mathcal{C}"),
-    Symbol("d", "number of parameters", (0, 0), "integer", "d"),
-    *privacy_symbols("epsilon", "delta", "sigma_g"),
-)
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.SAMPLING, noble.ROUNDS, SMALL)
 _PRIVACY = ("noble2022.theorem4.1.third-party", "noble2022.theorem4.1.server")
 
-SCAFFOLD: Statement = Statement(
+SCAFFOLD: Statement = noble.statement(
     **noble.named("noble2022.theorem4.2.scaffold", provenance="restored"),
-    symbols=(*_SYMBOLS, *noble.symbols("F0")),
-    expectations=(runs.EXCESS,),
+    symbols=noble.WARM_MEANS,
     hypotheses=(*_BASE, noble.WARM),
     sides=scaffold_sides,
     universal=False,
@@ -187,10 +179,9 @@ SCAFFOLD: Statement = Statement(
     uses=(*_PRIVACY, "noble2022.theoremC.1.convex", "noble2022.lemmaC.8", "noble2022.lemmaC.8.repaired"),
 )
 
-FEDAVG: Statement = Statement(
+FEDAVG: Statement = noble.statement(
     **noble.named("noble2022.theorem4.2.fedavg"),
-    symbols=(*_SYMBOLS, *noble.symbols("G", "B")),
-    expectations=(noble.MEAN_EXCESS,),
+    symbols=noble.MEANS,
     hypotheses=(*_BASE, noble.DISSIMILAR),
     sides=_fedavg_sides,
     universal=False,

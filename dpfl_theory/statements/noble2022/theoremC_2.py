@@ -40,13 +40,12 @@ from dpfl_theory.statements.noble2022 import _moments as moments
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import _step_size as step_size
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._step_size import RoundConstants, round_constants
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import decided, errors
 
-_COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma", "G", "B")
 _PRINTED = (noble.SMOOTH, noble.GRADIENTS, noble.DISSIMILAR, noble.SAMPLING)
 
 
@@ -62,10 +61,8 @@ def _drift(s: Symbols) -> Any:
     return s.nu**third * s.G ** (2 * third) / s.T ** (2 * third)
 
 
-CONVEX: Statement = Statement(
+CONVEX: Statement = noble.statement(
     **noble.named("noble2022.theoremC.2.convex"),
-    symbols=noble.symbols(*_COMMON, "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -86,7 +83,6 @@ CONVEX: Statement = Statement(
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
     **noble.named("noble2022.theoremC.2.strongly-convex"),
-    symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH_FEDAVG),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -108,8 +104,6 @@ STRONGLY_CONVEX: Statement = replace(
 NON_CONVEX: Statement = replace(
     CONVEX,
     **noble.named("noble2022.theoremC.2.non-convex"),
-    symbols=noble.symbols(*_COMMON, "F0"),
-    expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"gradient": s.gradient},
@@ -127,7 +121,6 @@ NON_CONVEX: Statement = replace(
 )
 
 
-_SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T", "G", "B")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WHOLE, noble.DISSIMILAR)
 
 
@@ -287,10 +280,9 @@ def _battery(kind: str) -> tuple[Check, ...]:
     return battery(step, proof(kind), worst.of_fedavg(kind), moments.of_fedavg(kind), found)
 
 
-CONVEX_REPAIRED: Statement = Statement(
+CONVEX_REPAIRED: Statement = noble.statement(
     **noble.named("noble2022.theoremC.2.convex.repaired"),
-    symbols=noble.symbols(*_SYMBOLS, "D0"),
-    expectations=(noble.MEAN_EXCESS,),
+    symbols=noble.MEANS,
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
     sides=_convex_sides,
     prescription=_prescription("convex"),
@@ -301,8 +293,7 @@ CONVEX_REPAIRED: Statement = Statement(
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
     **noble.named("noble2022.theoremC.2.strongly-convex.repaired"),
-    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
+    symbols=noble.NOTATION,
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH_FEDAVG),
     sides=_strongly_convex_sides,
     prescription=_prescription("strongly convex"),
@@ -312,8 +303,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
     **noble.named("noble2022.theoremC.2.non-convex.repaired"),
-    symbols=noble.symbols(*_SYMBOLS, "F0"),
-    expectations=(noble.MEAN_SLOPE,),
+    symbols=noble.MEANS,
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
     sides=_non_convex_sides,
     prescription=_prescription("non-convex"),

@@ -20,7 +20,7 @@ from dpfl_theory.core.formula import evaluate_side, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges
+from dpfl_theory.statements.noble2022.privacy._edges import DELTA, NOISE, SAMPLING, edges
 
 if TYPE_CHECKING:
     pass

@@ -12,8 +12,8 @@ from dpfl_theory.core import Check, Hypothesis, Outcome, PrivacyPoint, Sides, St
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, both_sides, symbols
+from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy._edges import DELTA, both_sides
 from dpfl_theory.statements.noble2022.privacy.composition import around, composed_delta, gaussian_moment
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
@@ -171,9 +171,8 @@ def _at(name: str, build: Any, powers: str) -> Check:
 
 _AROUND_0 = {"lambda": ["0.01"]}, {"lambda": ["-0.01"]}
 
-LEMMA_B3: Statement = Statement(
+LEMMA_B3: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.3"),
-    symbols=symbols("rdp", "cgf", "lambda"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"CGF": s.cgf / s["lambda"]}),
     checks=battery(
@@ -186,9 +185,8 @@ LEMMA_B3: Statement = Statement(
 )
 
 
-EQ7: Statement = Statement(
+EQ7: Statement = noble.statement(
     **noble.named("noble2022.eq7"),
-    symbols=symbols("cgf", "lambda", "cgf_floor", "cgf_ceiling"),
     hypotheses=(LAMBDA,),
     sides=lambda s: Sides(
         {"CGF": s.cgf},
@@ -312,9 +310,8 @@ def _two_mechanisms(given: str, targets: str) -> Check:
 
 _QUIET = {**_mechanisms(gaussian="0.1"), "answers": 20}
 
-EQ5: Statement = Statement(
+EQ5: Statement = noble.statement(
     **noble.named("noble2022.eq5"),
-    symbols=symbols("epsilon", "delta", "lambda", "cgf"),
     hypotheses=(DELTA,),
     sides=lambda s: Sides(
         {"epsilon": s.epsilon}, {"conversion": sp.log(1 / s.delta) / s["lambda"], "CGF": s.cgf / s["lambda"]}
@@ -328,9 +325,8 @@ EQ5: Statement = Statement(
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.4"),
 )
 
-EQ6: Statement = Statement(
+EQ6: Statement = noble.statement(
     **noble.named("noble2022.eq6"),
-    symbols=symbols("delta", "epsilon", "lambda", "cgf"),
     sides=lambda s: Sides({"delta": s.delta}, {"moment": sp.exp(s.cgf - s["lambda"] * s.epsilon)}),
     checks=battery(_gaussian_exponent, _two_mechanisms("epsilon", "0.1 0.5 1 1.5")),
     uses=("noble2022.lemmaB.3", "noble2022.lemmaB.4"),

@@ -12,10 +12,10 @@ from typing import Any
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Statement, battery, claim
 from dpfl_theory.semantics.operations import run_round
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022._moments import warm_start
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, SAMPLING, edges, stated, symbols
+from dpfl_theory.statements.noble2022.privacy._edges import NOISE, SAMPLING, edges, stated
 from dpfl_theory.statements.noble2022.privacy._views import LinearRun, LinearWorld, squared_distance
 
 Points = Iterator[PrivacyPoint]
@@ -150,9 +150,9 @@ _AFFINE = {
     "curvatures": [["0", "0", "0", "0"], ["2", "1/2", "3", "1"]],
 }
 
-SERVER: Statement = Statement(
+SERVER: Statement = noble.statement(
     **noble.named("noble2022.claim4.1.server", "Claim 4.1, Section 4.1; Claim B.1, Appendix B.3"),
-    symbols=symbols("M", "R", "l", "s", "K", "T", "sigma_g"),
+    symbols=noble.NOTATION.also("K", "T"),
     hypotheses=(SAMPLING, NOISE),
     relation="claim",
     checks=battery(

@@ -15,9 +15,9 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.privacy import _symbols as privacy
-from dpfl_theory.statements.noble2022.privacy._symbols import both_sides, edges, numbers, stated, symbols
+from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy import _edges as privacy
+from dpfl_theory.statements.noble2022.privacy._edges import both_sides, edges, numbers, stated
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import enclosure, proved
 
@@ -84,9 +84,9 @@ _STATED = Hypothesis(
     r"$\varepsilon > 0$, $0 \le \delta \le 1$, $T \ge 1$ and $0 < \delta' \le 1$",
 )
 
-LEMMA_B1: Statement = Statement(
+LEMMA_B1: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.1"),
-    symbols=symbols("epsilon_bar", "delta_bar", "epsilon", "delta", "T", "delta_prime"),
+    symbols=noble.NOTATION(replace(noble.SYMBOLS["T"], meaning="number of composed mechanisms")),
     hypotheses=(_STATED,),
     relation="==",
     sides=lambda s: Sides(
@@ -169,9 +169,8 @@ _SAMPLES = {
     **numbers(delta="0 1/100 1/2") | {"exp(epsilon)": ["1", "11/10", "3", "20"]},
 }
 
-LEMMA_B2: Statement = Statement(
+LEMMA_B2: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.2"),
-    symbols=symbols("epsilon_prime", "delta_q", "epsilon", "delta", "q"),
     hypotheses=(
         Hypothesis(
             lambda s: (s["exp(epsilon)"] >= 1, s.delta >= 0, s.delta <= 1, s.m >= 1, s.m <= s.n),
@@ -252,13 +251,9 @@ def _largest(s: Formula) -> Proof:
 _BUDGETS = numbers(alpha="1.01 1.5 2 8 64", budget="0.01 0.5 3", delta="0.9 0.5 0.01 1e-5 1e-10")
 _BUDGET = numbers(alpha="2", budget="0.5", delta="0.01")
 
-LEMMA_B4: Statement = Statement(
+LEMMA_B4: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.4"),
-    symbols=(
-        *symbols("epsilon"),
-        replace(privacy.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$"),
-        *symbols("delta", "alpha"),
-    ),
+    symbols=noble.NOTATION(replace(noble.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$")),
     hypotheses=(privacy.ORDER, privacy.DELTA),
     relation="==",
     sides=lambda s: Sides(
@@ -337,9 +332,8 @@ def _two_gaussians(s: Formula) -> Proof:
     return alpha / (2 * together**2), entered.rhs, "two Gaussian mechanisms"
 
 
-LEMMA_B5: Statement = Statement(
+LEMMA_B5: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.5"),
-    symbols=symbols("rdp", "rdp_1", "rdp_2"),
     hypotheses=(privacy.ORDER,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2}),
     checks=battery(
@@ -397,9 +391,8 @@ _GRID = numbers(sigma_g="0.5 1 7", alpha="1.1 2 3.5 20")
 
 _ONE = {**numbers(sigma_g="1", alpha="2"), "distance": "1"}
 
-LEMMA_B6: Statement = Statement(
+LEMMA_B6: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.6"),
-    symbols=symbols("rdp", "alpha", "sigma_g"),
     hypotheses=(privacy.ORDER, privacy.NOISE),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)}),
     checks=battery(

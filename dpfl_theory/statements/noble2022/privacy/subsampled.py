@@ -23,8 +23,8 @@ from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath, special
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _utility as noble
-from dpfl_theory.statements.noble2022.privacy._symbols import NOISE, ORDER, RATE, edges, stated, symbols
+from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy._edges import NOISE, ORDER, RATE, edges, stated
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 
@@ -195,9 +195,8 @@ _RATES = {"q": [0.01, 0.2, 0.9]}
 _WHOLE = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0, 160.0], "alpha": [2, 3, 8, 32, 128]}
 _BROKEN = {**_RATES, "sigma_g": [0.5, 1.0, 3.0, 20.0], "alpha": [1.05, 1.3, 1.9, 2.0, 2.5, 7.75, 30.5]}
 
-LEMMA_B7: Statement = Statement(
+LEMMA_B7: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.7"),
-    symbols=symbols("rdp_q", "alpha", "q", "sigma_g", "rest"),
     hypotheses=(_WHOLE_ORDER, RATE, NOISE),
     sides=_lemma_sides,
     checks=battery(
@@ -209,9 +208,8 @@ LEMMA_B7: Statement = Statement(
     uses=("noble2022.lemmaB.6",),
 )
 
-EQ8: Statement = Statement(
+EQ8: Statement = noble.statement(
     **noble.named("noble2022.eq8"),
-    symbols=symbols("rdp_q", "alpha", "rdp_floor", "rdp_ceiling"),
     hypotheses=(ORDER, RATE, NOISE),
     sides=lambda s: Sides(
         {"Renyi budget": s.rdp_q},

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, PrivacyPoint, Statement, battery, claim
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, NOISE, SAMPLING, edges, stated, symbols
+from dpfl_theory.statements.noble2022.privacy._edges import DELTA, NOISE, SAMPLING, edges, stated
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""
@@ -56,9 +56,9 @@ def _private(_: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint
         yield PrivacyPoint(here, at["epsilon"], 0.0, high)
 
 
-ROUNDS: Statement = Statement(
+ROUNDS: Statement = noble.statement(
     **noble.named("noble2022.table1.rounds", "Table 1, Section 5; Table 4, Appendix D.3.2"),
-    symbols=symbols("T", "sigma_g", "K", "epsilon", "M", "R", "l", "s", "delta"),
+    symbols=noble.NOTATION.also("T", "K", "epsilon"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     checks=battery(

@@ -13,10 +13,10 @@ from dpfl_theory.core import Check, PrivacyPoint, Sides, Statement, battery, cla
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._symbols import DELTA, EDGES, NOISE, SAMPLING, edges, symbols
+from dpfl_theory.statements.noble2022.privacy._edges import DELTA, EDGES, NOISE, SAMPLING, edges
 from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import proved
@@ -119,9 +119,9 @@ _OF_ORDERS = [[_TWO_STEPS, 50.0, 2], [_TWO_STEPS, 50.0, 4], [_FEW_STEPS, None, 2
 _ONE_MESSAGE = ("noble2022.lemmaB.4", "noble2022.lemmaB.5")
 _PRIVACY = ("noble2022.lemmaB.1", "noble2022.lemmaB.2", *_ONE_MESSAGE, "noble2022.lemmaB.6", "noble2022.lemmaB.7")
 
-THIRD_PARTY: Statement = Statement(
+THIRD_PARTY: Statement = noble.statement(
     **noble.named("noble2022.theorem4.1.third-party", "Theorem 4.1 (1), Section 4.1; Appendix B.4"),
-    symbols=symbols("sigma_g", "u", "v", "s", "l", "T", "K", "M", "R", "epsilon", "delta"),
+    symbols=noble.NOTATION.also("v"),
     hypotheses=formulas.HYPOTHESES,
     relation=">=",
     sides=lambda s: Sides({"noise": s.sigma_g}, {"order": formulas.order(s)}),
@@ -194,11 +194,10 @@ _CERTIFIED = [
     {**_TABLE, "l": 0.057, "s": 0.01, "sigma_g": 2.0, "K": 10, "T": 50},
 ]
 
-THIRD_PARTY_REPAIRED: Statement = Statement(
+THIRD_PARTY_REPAIRED: Statement = noble.statement(
     id="noble2022.theorem4.1.third-party.repaired",
     kind="theorem",
     source=THIRD_PARTY.source,
-    symbols=symbols("epsilon", "T", "l", "alpha", "K", "rdp_step", "delta", "M", "R", "s", "sigma_g"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=lambda s: Sides(
@@ -320,11 +319,11 @@ def _strong_composition(s: Formula) -> Proof:
     )
 
 
-SERVER_REPAIRED: Statement = Statement(
+SERVER_REPAIRED: Statement = noble.statement(
     id="noble2022.theorem4.1.server.repaired",
     kind="theorem",
     source=SERVER.source,
-    symbols=symbols("epsilon_s", "T", "delta", "epsilon_a", "x", "M", "R", "l", "s", "K", "sigma_g"),
+    symbols=noble.NOTATION.also("K"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=lambda s: Sides(

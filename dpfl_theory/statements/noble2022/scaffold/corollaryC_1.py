@@ -40,7 +40,7 @@ from dpfl_theory.semantics.base import Vector, World, average, expected
 from dpfl_theory.semantics.operations import RoundResult, local_path, run_round
 from dpfl_theory.semantics.performance import FunctionClass
 from dpfl_theory.semantics.rational import Quadratics
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold._rounds import noise, records_of, root
@@ -273,12 +273,6 @@ def between_cohorts(_: Statement, instance: Mapping[str, Any]) -> Values:
     return _two_steps(instance, gap**2 / 4, 2, F_1="Huber, gradient clipped at 2")
 
 
-_SPREAD = noble.expected(
-    "spread",
-    "squared length of the cohort's mean of $c_i^t - E[c_i^t]$, given $C^t$ and $x^{t-1}$",
-    "end",
-    r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
-)
 _DISPLAY = "the first display, also for users that are not convex and long steps; the other two displays remain"
 _STEP = "step of the proof: a gradient step is nonexpansive; that errors then add up as stated remains"
 _CONVEX: list[list[str]] = [["1"], ["1", "0"], ["1", "1/2", "1/9"]]
@@ -345,10 +339,8 @@ _FAR = replace(
     one_round(lambda values: 8.0 * values["K"] * values["eta_g"], "second display, eta_l nu = 8"), edges=False
 )
 
-COROLLARY: Statement = Statement(
+COROLLARY: Statement = noble.statement(
     **noble.named("noble2022.corollaryC.1"),
-    symbols=noble.symbols(*noble.VARIANCE, *noble.COHORT),
-    expectations=(_SPREAD,),
     hypotheses=(noble.SMOOTH, noble.GRADIENTS, noble.WHOLE),
     sides=lambda s: Sides({"spread": s.spread}, {"variance": noble.averaged(s)}),
     checks=battery(
@@ -369,7 +361,6 @@ COROLLARY: Statement = Statement(
 REPAIRED: Statement = replace(
     COROLLARY,
     id="noble2022.corollaryC.1.repaired",
-    symbols=(*COROLLARY.symbols, *noble.symbols("nu", "eta_l")),
     hypotheses=(*COROLLARY.hypotheses, noble.CONVEX, Hypothesis(lambda s: s.eta_l <= 2 / s.nu)),
     checks=battery(
         _held,

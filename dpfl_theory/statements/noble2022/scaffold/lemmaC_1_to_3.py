@@ -20,7 +20,7 @@ from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.performance import FunctionClass, declared
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Instance, problem
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold._rounds import root
@@ -151,17 +151,8 @@ _ONE_RECORD = {"R": [1, 2, 3, 5], "d": [1, 2], "sigma_g": ["0"], "drawn": 1, "se
 """Where sR = 1 record is drawn and nothing is added, the error is the sampling term: one in 1/s^2 would be larger."""
 _HIGH = {"R": [1, 3], "d": [200], "sigma_g": ["1"], "seed": 4}
 
-C1: Statement = Statement(
+C1: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.1"),
-    symbols=noble.symbols("varsigma", "s", "R", "Sigma"),
-    expectations=(
-        noble.expected(
-            "error",
-            r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$",
-            "end",
-            r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
-        ),
-    ),
     hypotheses=(noble.SMOOTH_AT_A_POINT, noble.GRADIENTS, noble.RECORDS),
     sides=lambda s: Sides({"error": s.error}, {"sampling": s.varsigma**2 / (s.s * s.R), "noise": s.Sigma**2}),
     checks=battery(
@@ -261,12 +252,16 @@ def _gradients(kind: str) -> tuple[Check, ...]:
     return checks("worst-case", gradient_by_excess, found)
 
 
-C2: Statement = Statement(
+C2: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.2"),
-    symbols=noble.symbols("nu"),
-    expectations=(
-        noble.expected("slope", "squared gradient of $F$", latex=r"\mathbb{E}\|\nabla F(x)\|^2"),
-        noble.expected("gap", "excess of $F$", latex=r"\mathbb{E}(F(x) - F^*)"),
+    symbols=noble.NOTATION(
+        *(
+            noble.observed(name, observable, noble.SYMBOLS[name].unit, rf"\mathbb{{E}}{latex}", meaning, "mean")
+            for name, observable, latex, meaning in (
+                ("slope", "gradient-norm-squared", r"\|\nabla F(x)\|^2", "squared gradient of $F$"),
+                ("gap", "suboptimality", "(F(x) - F^*)", "excess of $F$"),
+            )
+        )
     ),
     hypotheses=(noble.CONVEX, noble.SMOOTH, noble.MINIMISER),
     sides=lambda s: Sides({"slope": s.slope}, {"gap": 2 * s.nu * s.gap}),
@@ -292,11 +287,9 @@ C2_SHARPENED: Statement = replace(
         _gradients("non-convex"),
         Check("exact", "quadratics, some of them concave", quadratics, {"users": _OTHER, "x": _POINTS}),
     ),
-    expectations=(),
-    symbols=(
-        *noble.symbols("nu"),
-        Symbol("slope", r"$\|\nabla F(x)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x)\|^2"),
-        Symbol("gap", "$F(x) - F(x^*)$", (1, 0), "nonnegative", r"(F(x) - F^*)"),
+    symbols=noble.NOTATION(
+        replace(noble.SYMBOLS["slope"], meaning=r"$\|\nabla F(x)\|^2$", latex=r"\|\nabla F(x)\|^2"),
+        replace(noble.SYMBOLS["gap"], meaning="$F(x) - F(x^*)$", latex=r"(F(x) - F^*)"),
     ),
 )
 
@@ -405,27 +398,9 @@ def _mean_of_squares(n: int) -> Check:
 _DEPENDENT = {"n": [1, 2, 3, 7], "outcomes": [2, 5], "seed": 2}
 
 
-C3: Statement = Statement(
+C3: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.3"),
-    symbols=(
-        Symbol("n", "number of random vectors", (0, 0), "integer", "n"),
-        Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),
-    ),
-    expectations=(
-        noble.expected(
-            "sum_squared",
-            r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, "
-            r"\tilde H(y^{K-1})$",
-            "end",
-            r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
-        ),
-        noble.expected(
-            "means_squared",
-            r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$",
-            "end",
-            r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
-        ),
-    ),
+    symbols=noble.NOTATION(Symbol("n", "number of random vectors", (0, 0), "integer", "n")),
     sides=lambda s: Sides({"sum": s.sum_squared}, {"means": 2 * s.means_squared, "variances": 2 * s.n * s.sigma_A**2}),
     checks=battery(
         map(_mean_of_squares, (2, 3, 4)),

@@ -36,12 +36,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.instances import Runs
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
 from dpfl_theory.statements.noble2022.scaffold import _rounds as exact
@@ -181,8 +182,7 @@ def lag(s: Formula) -> Proof:
 
 
 BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
-_ROUND = ("eta", "nu", "drift", "lag", *noble.VARIANCE, *noble.COHORT)
-_DRIFT = ("eta", "nu", "drift", "lag", "eta_g", "K", *noble.VARIANCE, "l", "M")
+_ALPHA = replace(noble.SYMBOLS["alpha"], meaning="exponent of $l$ in the step size")
 _LENGTH = Fraction(1, 24)
 _SHORT = one_round(lambda values: 1 / 24)
 
@@ -192,10 +192,10 @@ def _step(product: Fraction) -> Callable[[Fraction], Fraction | None]:
     return lambda share: product
 
 
-def _c5_sides(s: Symbols) -> Sides:
-    """Without convexity by the gradient, whose square is at most 2 nu times the excess."""
+def _c5_sides(s: Symbols, convex: bool) -> Sides:
+    """Otherwise by the gradient, whose square is at most 2 nu times the excess."""
     power = s.l ** (2 * s.alpha - 1)
-    excess = {"excess": power * s.gap / (24 * s.nu)} if "gap" in s else {"slope": power * s.slope / (48 * s.nu**2)}
+    excess = {"excess": power * s.gap / (24 * s.nu)} if convex else {"slope": power * s.slope / (48 * s.nu**2)}
     return Sides(
         {"lag": s.lag_after},
         {
@@ -207,10 +207,10 @@ def _c5_sides(s: Symbols) -> Sides:
     )
 
 
-def _c6_sides(s: Symbols) -> Sides:
-    """As printed where the excess is a symbol; else by the gradient, where the lag is divided by eta_g^2 too."""
+def _c6_sides(s: Symbols, convex: bool) -> Sides:
+    """As printed for convex users, by the excess; else by the gradient, where the lag is divided by eta_g^2 too."""
     half, square = sp.Rational(9, 2), s.eta_g**2
-    if "gap" in s:
+    if convex:
         lag, part, noise = half, sp.Rational(9, 40) * s.nu * s.gap, sp.Rational(27, 40)
     else:
         lag, part, noise = sp.Rational(216, 529) / square, sp.Rational(9, 1058) * s.slope, sp.Rational(324, 529)
@@ -218,7 +218,7 @@ def _c6_sides(s: Symbols) -> Sides:
         {"drift": half * s.nu**2 * s.eta * s.drift},
         {
             "lag": lag * s.nu**3 * s.eta**2 * s.lag,
-            "excess" if "gap" in s else "slope": part * s.eta / square,
+            "excess" if convex else "slope": part * s.eta / square,
             "noise": noise * s.eta**2 * s.nu / (s.K * square) * noble.variance(s),
         },
     )
@@ -274,8 +274,6 @@ def _c6_checks(kind: str) -> Iterator[Check]:
 
 def _pair(
     ids: tuple[str, str],
-    names: tuple[str, ...],
-    observed: tuple[str, ...],
     sides: tuple[Callable[[Symbols], Sides], Callable[[Symbols], Sides]],
     conditions: tuple[Hypothesis, ...],
     proof: Check,
@@ -284,9 +282,9 @@ def _pair(
     uses: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> tuple[Statement, Statement]:
     """A lemma as printed, by the excess of convex users, and its sharpened form, by the gradient of any users."""
-    printed = Statement(
+    printed = noble.statement(
         **noble.named(ids[0]),
-        **noble.of_round(noble.symbols("gap", *names), *observed),
+        symbols=noble.NOTATION(_ALPHA),
         hypotheses=(*BASE, noble.CONVEX, noble.MINIMISER, *conditions),
         sides=sides[0],
         checks=battery(by_lemma_c2(sides[1]), checks("convex"), runs("round")),
@@ -295,7 +293,6 @@ def _pair(
     sharpened = replace(
         printed,
         **noble.named(ids[1]),
-        **noble.of_round(noble.symbols("slope", *names), *observed),
         hypotheses=(*BASE, *conditions),
         sides=sides[1],
         checks=battery(proof, checks("non-convex"), runs("round corners")),
@@ -306,8 +303,6 @@ def _pair(
 
 C4, C4_SHARPENED = _pair(
     ids=("noble2022.lemmaC.4", "noble2022.lemmaC.4.sharpened"),
-    names=_ROUND,
-    observed=("move", "drift"),
     sides=(
         lambda s: Sides(
             {"move": s.move},
@@ -338,9 +333,7 @@ C4_SHARPENED = replace(C4_SHARPENED, hypotheses=BASE)  # for every step
 
 C5, C5_SHARPENED = _pair(
     ids=("noble2022.lemmaC.5", "noble2022.lemmaC.5.sharpened"),
-    names=("alpha", *_ROUND),
-    observed=("lag_after", "drift"),
-    sides=(_c5_sides, _c5_sides),
+    sides=(partial(_c5_sides, convex=True), partial(_c5_sides, convex=False)),
     conditions=(
         Hypothesis(lambda s: (s.alpha >= sp.Rational(1, 2), s.alpha <= 1)),
         Hypothesis(lambda s: s.eta <= s.l**s.alpha / (24 * s.nu), r"$\tilde\eta \le l^\alpha/(24 \nu)$"),
@@ -354,9 +347,7 @@ C5, C5_SHARPENED = _pair(
 _C6_STEP = r"$\eta_l \le 1/(24 \nu K \eta_g)$, that is $\tilde\eta \le 1/(24 \nu)$"
 C6, C6_SHARPENED = _pair(
     ids=("noble2022.lemmaC.6", "noble2022.lemmaC.6.sharpened"),
-    names=_DRIFT,
-    observed=("drift",),
-    sides=(_c6_sides, _c6_sides),
+    sides=(partial(_c6_sides, convex=True), partial(_c6_sides, convex=False)),
     conditions=(noble.GLOBAL, Hypothesis(lambda s: s.eta <= 1 / (24 * s.nu), _C6_STEP)),
     proof=drift,
     checks=_c6_checks,

@@ -12,7 +12,7 @@ from dpfl_theory.core import Check, Hypothesis, Performance, Sides, Statement, S
 from dpfl_theory.core.formula import symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._runs import one_round
@@ -144,16 +144,13 @@ def _exact() -> Iterator[Check]:
 
 
 _RUNS = one_round(lambda values: limit(values) * float(values["nu"]))
-_NAMES = ("distance_after", "lag_after", "distance", "lag", "gap", "eta", "eta_g", "nu")
 _STEP = (
     "step of the proof: what a user's gradient at y says about F_i; the round that Lemmas C.4 to C.6 make of it remains"
 )
 
-LEMMA: Statement = Statement(
+LEMMA: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.7"),
-    **noble.of_round(
-        (*noble.symbols(*_NAMES), _MU, *noble.symbols(*noble.VARIANCE, *noble.COHORT)), "distance_after", "lag_after"
-    ),
+    symbols=noble.NOTATION(_MU),
     hypotheses=(noble.CONVEX, *lemmas.BASE, noble.MINIMISER, noble.GLOBAL, STEP),
     sides=lambda s: _sides(s, PRINTED),
     checks=battery(

@@ -14,7 +14,7 @@ from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic, two_cases
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_7 as lemma
@@ -68,10 +68,9 @@ _LONG = {"eta~ nu": "1/24", "T": [60, 120, 180, 240], "V": ["0", "1/1000", "1"]}
 _BASE = (noble.CONVEX, noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE, noble.GLOBAL)
 _LONGEST = Hypothesis(lambda s: s.eta <= step_limit_symbolic(s), r"$\tilde\eta \le l^{2/3}/(24 \nu)$")
 
-EXPLICIT: Statement = Statement(
+EXPLICIT: Statement = noble.statement(
     **noble.named("noble2022.theoremC.1.explicit", "derived from Lemma C.7, Appendix C.3", provenance="derived"),
-    symbols=noble.symbols("eta", "eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0", "F0"),
-    expectations=(runs.EXCESS,),
+    symbols=noble.WARM_MEANS,
     hypotheses=(*_BASE, _LONGEST, noble.ROUNDS),
     sides=lambda s: _explicit_sides(s, lemma.PRINTED),
     checks=battery(_telescoped(lemma.LEMMA), _means(), runs.runs()("long minimiser", near="one of eight users")),
@@ -162,13 +161,11 @@ def _logarithm(s: Formula) -> Proof:
     return Outcome(True if first.true and enough else None, f"{first.reason}; 1/(1 - 1/e) < 8/5 and 8/5 + 40 <= 42")
 
 
-_SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "D0")
 _SHORT = "a step that is too short, convex"
 
-LEMMA: Statement = Statement(
+LEMMA: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.8"),
-    symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
-    expectations=(noble.OUTPUT_EXCESS,),
+    symbols=noble.NOTATION.also("eta_l"),
     hypotheses=(*_BASE, noble.ROUNDS),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -186,10 +183,9 @@ LEMMA: Statement = Statement(
     uses=("noble2022.lemmaC.7",),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.8.repaired"),
-    symbols=noble.symbols("eta", *_SYMBOLS, "F0"),
-    expectations=(runs.EXCESS,),
+    symbols=noble.WARM_MEANS,
     hypotheses=(*_BASE, noble.ROUNDS, STEP, noble.APART),
     sides=lambda s: Sides(
         runs.without_warm_round(s, "excess", "F0"),

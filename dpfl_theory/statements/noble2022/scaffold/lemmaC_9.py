@@ -26,7 +26,7 @@ from dpfl_theory.statements.instances import problem
 from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._instances import QUADRATICS, run_of
 from dpfl_theory.statements.noble2022._moments import RoundMoments, Users
@@ -188,13 +188,14 @@ def _two_cases(s: Formula) -> Proof:
     return replace(found, true=found.true if room else None)
 
 
-_LEAST = noble.expected(
+_LEAST = noble.observed(
     "gradient",
+    "gradient-norm-squared",
+    (2, -2),
+    r"\min_{w} \mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
     "with the best weights, which is the least of the rounds' expectations",
     "least",
-    r"\min_{w} \mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
 )
-_SYMBOLS = ("eta_g", "nu", *noble.VARIANCE, *noble.COHORT, "T", "F0")
 _BASE = (*lemmas.BASE, noble.GLOBAL, noble.ROUNDS)
 _STEEP = {**run_of(problem("huber-planes", rows=[[32.0]], thresholds=[32.0]), 1, 1, 4, 0.0, replicates=512), "c": 1}
 _SHARES = {"eta~ over its limit": ["1", "1/100"]}
@@ -206,10 +207,9 @@ _SIZES: dict[str, dict[str, Any]] = {
     "descent, M = 2, lM = 2, K = 1": {"M": 2, "size": 2, "K": 1, "eta_g": 1.4},
 }
 
-LEMMA: Statement = Statement(
+LEMMA: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.9"),
-    symbols=noble.symbols("c", "eta_l", *_SYMBOLS),
-    expectations=(_LEAST,),
+    symbols=noble.NOTATION(_LEAST).also("eta_l"),
     hypotheses=_BASE,
     sides=lambda s: Sides(
         {"gradient": s.gradient},
@@ -230,10 +230,9 @@ LEMMA: Statement = Statement(
     uses=("noble2022.lemmaC.1", "noble2022.lemmaC.4", "noble2022.lemmaC.5", "noble2022.lemmaC.6"),
 )
 
-REPAIRED: Statement = Statement(
+REPAIRED: Statement = noble.statement(
     **noble.named("noble2022.lemmaC.9.repaired"),
-    symbols=(*noble.symbols("eta", *_SYMBOLS), runs.SLOPE0),
-    expectations=(runs.SLOPE,),
+    symbols=noble.WARM_MEANS,
     hypotheses=(*_BASE, lemmaC_7.STEP, noble.AWAY),
     sides=lambda s: Sides(
         runs.without_warm_round(s, "slope", "slope0"),

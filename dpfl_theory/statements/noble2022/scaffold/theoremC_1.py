@@ -14,13 +14,12 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _moments as one_user
 from dpfl_theory.statements.noble2022 import _no_constant as refuting
 from dpfl_theory.statements.noble2022 import _runs as runs
-from dpfl_theory.statements.noble2022 import _utility as noble
+from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022._step_size import rate, step_limit_symbolic
 from dpfl_theory.statements.noble2022.scaffold import lemmaC_8, lemmaC_9
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 _PRINTED = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.SAMPLING)
-_COMMON = ("c", "eta_g", "eta_l", "nu", "M", "l", "R", "s", "K", "T", "varsigma", "Sigma")
 
 
 def _steps(s: Symbols, strongly: bool = False) -> Mapping[str, Any]:
@@ -72,10 +71,8 @@ def own_settings(s: Formula, **settings: Mapping[str, Any]) -> Proof:
     )
 
 
-CONVEX: Statement = Statement(
+CONVEX: Statement = noble.statement(
     **noble.named("noble2022.theoremC.1.convex"),
-    symbols=noble.symbols(*_COMMON, "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -98,7 +95,6 @@ CONVEX: Statement = Statement(
 STRONGLY_CONVEX: Statement = replace(
     CONVEX,
     **noble.named("noble2022.theoremC.1.strongly-convex"),
-    symbols=noble.symbols(*_COMMON, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_PRINTED, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -115,8 +111,6 @@ STRONGLY_CONVEX: Statement = replace(
 NON_CONVEX: Statement = replace(
     CONVEX,
     **noble.named("noble2022.theoremC.1.non-convex"),
-    symbols=noble.symbols(*_COMMON, "F0"),
-    expectations=(noble.OUTPUT_GRADIENT,),
     hypotheses=(*_PRINTED, noble.ROUNDS),
     sides=lambda s: Sides(
         {"gradient": s.gradient},
@@ -134,7 +128,6 @@ NON_CONVEX: Statement = replace(
 )
 
 
-_SYMBOLS = ("eta_g", "eta_l", "nu", *noble.VARIANCE, *noble.COHORT, "T")
 _BASE = (noble.SMOOTH, noble.GRADIENTS, noble.WARM, noble.WHOLE)
 
 
@@ -180,10 +173,8 @@ the smallest V the noise term is below the excess, and the start term counts."""
 _ONE_STEP = {"nu": ["1", "5"], "T": [240, 500], "V": ["1/1000000", "1/10", "10", "100"]}
 _SHORT = "one user whose noise asks for short steps"
 
-CONVEX_REPAIRED: Statement = Statement(
+CONVEX_REPAIRED: Statement = noble.statement(
     **noble.named("noble2022.theoremC.1.convex.repaired"),
-    symbols=noble.symbols(*_SYMBOLS, "D0"),
-    expectations=(noble.OUTPUT_EXCESS,),
     hypotheses=(noble.CONVEX, *_BASE, noble.ROUNDS, noble.APART),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -204,7 +195,6 @@ CONVEX_REPAIRED: Statement = Statement(
 STRONGLY_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
     **noble.named("noble2022.theoremC.1.strongly-convex.repaired"),
-    symbols=noble.symbols(*_SYMBOLS, "mu", "D0"),
     hypotheses=(noble.STRONGLY_CONVEX, *_BASE, noble.LONG_ENOUGH),
     sides=lambda s: Sides(
         {"excess": s.excess},
@@ -225,8 +215,7 @@ STRONGLY_CONVEX_REPAIRED: Statement = replace(
 NON_CONVEX_REPAIRED: Statement = replace(
     CONVEX_REPAIRED,
     **noble.named("noble2022.theoremC.1.non-convex.repaired"),
-    symbols=(*noble.symbols(*_SYMBOLS, "F0"), runs.SLOPE0),
-    expectations=(runs.SLOPE,),
+    symbols=noble.WARM_MEANS,
     hypotheses=(*_BASE, noble.ROUNDS, noble.AWAY),
     sides=lambda s: Sides(
         runs.without_warm_round(s, "slope", "slope0"),

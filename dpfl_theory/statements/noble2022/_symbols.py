@@ -1,9 +1,12 @@
-"""The symbols of noble2022's utility analysis (Appendix C): of the theorems, and of the lemmas that bound one round;
-their hypotheses, and the expectations that runs observe.
+"""The symbols of noble2022, each mapped once to its meaning, unit and domain; its expectations, each mapped once to the
+observable that simulations take for it; and the hypotheses of its utility analysis (Appendix C).
 
 E is the excess of loss, and O hides an unknown constant c. Sigma is the paper's Sigma_g(C) = 2 C sqrt(2d) sigma_g/(sR).
 (The text says that N(0, I_d) has variance 2d, where it has d; a constant factor does not matter.) The weights w_t of
 the averaged output are read as nonnegative with sum 1.
+
+Privacy depends on the noise only through sigma_g, its standard deviation over the largest change 2C/(sR) that one
+record makes in one local step.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Source, Symbol, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import REFERENCE
 
@@ -28,11 +32,9 @@ ROUND_PART = (
 """The part that checks of one round of a theorem decide."""
 
 _GAP = r"(\mathbb{E}[F(x^{t-1})] - F(x^*))"
-_GRADIENT = r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2"
 _NOISE = r"root mean square of a step's noise, $2 C \sqrt{2d} \sigma_g/(sR)$"
+# fmt: off
 _ALL = (
-    Symbol("excess", r"$E F(\bar x^T) - F(x^*)$", (1, 0), "nonnegative", r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))"),
-    Symbol("gradient", r"$E\|\nabla F(\bar x^T)\|^2$", (2, -2), "nonnegative", _GRADIENT),
     Symbol("c", "the constant that $O$ hides", (0, 0), "positive", "c"),
     Symbol("eta_g", "global step size", (0, 0), "positive", r"\eta_g"),
     Symbol("eta_l", "local step size", (-1, 2), "positive", r"\eta_l"),
@@ -44,26 +46,109 @@ _ALL = (
     Symbol("s", "share of the records in a local step", (0, 0), "probability", "s"),
     Symbol("K", "local steps in a round", (0, 0), "integer", "K"),
     Symbol("T", "rounds", (0, 0), "integer", "T"),
+    Symbol("C", "threshold of the records' gradients", (1, -1), "positive", r"\mathcal{C}"),
+    Symbol("d", "number of parameters", (0, 0), "integer", "d"),
     Symbol("varsigma", "root of the variance of one record's gradient", (1, -1), "nonnegative", r"\varsigma"),
     Symbol("Sigma", _NOISE, (1, -1), "positive", r"\Sigma_g(C)"),
     Symbol("D0", r"initial distance $\|x^0 - x^*\|$", (0, 1), "nonnegative", "D_0"),
     Symbol("F0", "$F(x^0) - F(x^*)$", (1, 0), "nonnegative", "F_0"),
+    Symbol("slope0", r"$\|\nabla F(x^0)\|^2$", (2, -2), "nonnegative", r"\|\nabla F(x^0)\|^2"),
     Symbol("G", "dissimilarity of the gradients, constant part", (1, -1), "nonnegative", "G"),
     Symbol("B", "dissimilarity of the gradients, proportional part", (0, 0), "positive", "B"),
     Symbol("eta", r"global step size $K \eta_l \eta_g$", (-1, 2), "positive", r"\tilde{\eta}"),
-    Symbol("alpha", "exponent of $l$ in the step size", (0, 0), "positive", r"\alpha"),
-    Symbol("move", r"$E\|x^t - x^{t-1}\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^{t-1}\|^2"),
-    Symbol("drift", r"user drift, the mean of $E\|y_i^k - x^{t-1}\|^2$", (0, 2), "nonnegative", r"\mathcal{E}_t"),
     Symbol("lag", "control lag before the round", (0, 2), "nonnegative", r"\mathcal{F}_{t-1}"),
-    Symbol("lag_after", "control lag after the round", (0, 2), "nonnegative", r"\mathcal{F}_t"),
     Symbol("gap", "$E F(x^{t-1}) - F(x^*)$", (1, 0), "nonnegative", _GAP),
     Symbol("slope", r"$E\|\nabla F(x^{t-1})\|^2$", (2, -2), "nonnegative", r"\mathbb{E}\|\nabla F(x^{t-1})\|^2"),
     Symbol("distance", r"$E\|x^{t-1} - x^*\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^{t-1} - x^*\|^2"),
-    Symbol("distance_after", r"$E\|x^t - x^*\|^2$", (0, 2), "nonnegative", r"\mathbb{E}\|x^t - x^*\|^2"),
+    Symbol("sigma_A", "root of the bound of the variances", (1, -1), "nonnegative", r"\sigma_A"),
+    Symbol("epsilon", "privacy budget", (0, 0), "positive", r"\epsilon"),
+    Symbol("delta", "privacy failure probability", (0, 0), "probability", r"\delta"),
+    Symbol("epsilon_bar", "privacy budget of the composition", (0, 0), "positive", r"\overline{\epsilon}"),
+    Symbol("delta_prime", "slack of the composition", (0, 0), "probability", r"\delta'"),
+    Symbol("delta_bar", "privacy failure probability of the composition", (0, 0), "probability", r"\overline{\delta}"),
+    Symbol("delta_q", "privacy failure probability after subsampling", (0, 0), "probability", r"q\delta"),
+    Symbol("epsilon_prime", "privacy budget after subsampling", (0, 0), "positive", r"\epsilon'"),
+    Symbol("q", "subsampling ratio $m/n$", (0, 0), "probability", "q"),
+    Symbol("alpha", "order of a Renyi divergence", (0, 0), "positive", r"\alpha"),
+    Symbol("lambda", r"$\alpha - 1$", (0, 0), "positive", r"\lambda"),
+    Symbol("rdp", "smallest Renyi budget of the mechanism", (0, 0), "positive", r"\epsilon_M(\alpha)"),
+    Symbol("cgf", "cumulant generating function of the privacy loss", (0, 0), "positive", r"K_M(\lambda)"),
+    Symbol("cgf_floor", "the same at the next integer below", (0, 0), "nonnegative", r"K_M(\lfloor\lambda\rfloor)"),
+    Symbol("cgf_ceiling", "the same at the next integer above", (0, 0), "positive", r"K_M(\lceil\lambda\rceil)"),
+    Symbol("sigma_g", "standard deviation of the noise over the sensitivity", (0, 0), "positive", r"\sigma_g"),
+    Symbol("u", "the constant of the hypotheses and of the noise", (0, 0), "positive", "u"),
+    Symbol("v", "the constant of the guarantee", (0, 0), "positive", "v"),
+    Symbol("epsilon_s", "privacy budget towards the server", (0, 0), "positive", r"\epsilon_s"),
+    Symbol("x", r"share of $\delta$ that goes into the conversion", (0, 0), "probability", "x"),
+    Symbol("epsilon_a", r"$K \varepsilon''(\alpha, \sigma_g^2) + \log(T/(x \delta))/(\alpha - 1)$", (0, 0), "positive",
+        r"\epsilon_a"),
+    Symbol("rdp_1", "Renyi budget of $M_1$", (0, 0), "positive", r"\epsilon_1"),
+    Symbol("rdp_2", "Renyi budget of $M_2$", (0, 0), "positive", r"\epsilon_2"),
+    Symbol("rdp_q", "smallest Renyi budget of the subsampled mechanism", (0, 0), "positive", r"\epsilon'(\alpha)"),
+    Symbol("rdp_floor", "the bound of Lemma B.7 at the integer below", (0, 0), "positive",
+        r"\epsilon'(\lfloor\alpha\rfloor)"),
+    Symbol("rdp_ceiling", "the same at the integer above", (0, 0), "positive", r"\epsilon'(\lceil\alpha\rceil)"),
+    Symbol("rest", r"the terms $j = 3, \dots, \alpha$", (0, 0), "nonnegative",
+        r"\sum_{j=3}^{\alpha} 2 q^j \binom{\alpha}{j} e^{j(j-1)/2\sigma_g^2}"),
+    Symbol("rdp_step", r"$\varepsilon''$ of equation (8) at $\sigma_g^2$", (0, 0), "positive",
+        r"\epsilon''(\alpha, \sigma_g^2)"),
 )
 SYMBOLS = {symbol.name: symbol for symbol in _ALL}
-VARIANCE = ("varsigma", "s", "R", "Sigma")
-COHORT = ("K", "l", "M")
+
+
+def observed(name: str, observable: str, unit: tuple[int, int], latex: str, meaning: str,
+             when: str = "end") -> Expected:
+    """The expectation of one observable."""
+    return Expected(name, ((observable, 1),), unit, latex, meaning, when)
+
+
+def _of_round(name: str, observable: str, latex: str, meaning: str) -> Expected:
+    return observed(name, observable, (0, 2), latex, f"{meaning} of the round that is run")
+
+
+_EXPECTED = (
+    observed("excess", "suboptimality", (1, 0), r"(\mathbb{E}[F(\overline{x}^T)] - F(x^*))",
+        r"$E F(\bar x^T) - F(x^*)$ of the run's output"),
+    observed("gradient", "gradient-norm-squared", (2, -2), r"\mathbb{E}\|\nabla F(\overline{x}^T)\|^2",
+        r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output"),
+    _of_round("move", "scaffold-move", r"\mathbb{E}\|x^t - x^{t-1}\|^2", r"$E\|x^t - x^{t-1}\|^2$"),
+    _of_round("distance_after", "distance-squared", r"\mathbb{E}\|x^t - x^*\|^2", r"$E\|x^t - x^*\|^2$"),
+    _of_round("lag_after", "scaffold-lag", r"\mathcal{F}_t", "control lag after the round"),
+    _of_round("drift", "scaffold-drift", r"\mathcal{E}_t", r"user drift, the mean of $E\|y_i^k - x^{t-1}\|^2$"),
+    observed("error", "scaffold-gradient-error", (2, -2),
+        r"\mathbb{E}\|\tilde{H}_i^k(y_i^{k-1}) - \nabla F_i(y_i^{k-1})\|^2",
+        r"squared length of $\tilde H_i^k(y) - \nabla F_i(y)$"),
+    observed("spread", "scaffold-control-error", (2, -2),
+        r"\mathbb{E}[\|\frac{1}{lM}\sum_{i \in C^t} c_i^t - \mathbb{E}[c_i^t]\|^2 | C^t]",
+        "squared length of the cohort's mean of $c_i^t - E[c_i^t]$, given $C^t$ and $x^{t-1}$"),
+    observed("sum_squared", "scaffold-gradient-sum", (2, -2), r"\mathbb{E}\|\sum_{i=1}^n A_i\|^2",
+        r"$\|A_1 + \dots + A_n\|^2$; a run's $A_i$ are a user's noisy gradients $\tilde H(y^0), \dots, "
+        r"\tilde H(y^{K-1})$"),
+    observed("means_squared", "scaffold-true-gradient-sum", (2, -2), r"\mathbb{E}\|\sum_{i=1}^n a_i\|^2",
+        r"$\|a_1 + \dots + a_n\|^2$; a run's $a_i$ are the gradients at $y^0, \dots, y^{K-1}$"),
+)
+
+
+NOTATION = Notation((*_ALL, *_EXPECTED))
+statement = partial(Statement, symbols=NOTATION)
+"""A statement with the symbols and expectations that it reads."""
+
+
+def _means(mean: str, x: str, of: str, at: str) -> Notation:
+    return NOTATION(
+        observed("excess", "suboptimality", (1, 0), rf"{mean} \mathbb{{E}}(F({x}) - F^*)", f"mean excess {of}", "mean"),
+        observed("slope", "gradient-norm-squared", (2, -2), rf"{mean} \mathbb{{E}}\|\nabla F({x})\|^2",
+            f"mean squared gradient {at}", "mean"),
+    )
+
+
+_STARTS, _WARM = "the iterates that the rounds start from", "over the warm round and the $T$ rounds"
+MEANS = _means(r"\frac{1}{T}\sum_t", "x^t", f"of {_STARTS}", f"at {_STARTS}")
+"""The notation of statements whose excess and slope are means over the rounds; `WARM_MEANS`: also over the warm one."""
+WARM_MEANS = _means(r"\frac{1}{T+1}\sum_k", "w_k", _WARM, _WARM)
+# fmt: on
+
+
 SLACK = 1e-9
 """The rounding error that a constant of a problem, or a rate times a number, may have, relative to it."""
 
@@ -87,11 +172,6 @@ def named(id_: str, where: str = "", provenance: str = "read") -> dict[str, Any]
     usual = chapter if equation else f"{word.capitalize()} {number}{_PARTS.get(part, '')}, {chapter}"
     source = Source(PAPER, where or usual, equation, provenance=provenance)
     return {"id": id_, "kind": _KINDS.get(word, word), "source": source}
-
-
-def symbols(*names: str) -> tuple[Symbol, ...]:
-    """The symbols with these names, in this order."""
-    return tuple(SYMBOLS[name] for name in names)
 
 
 def deviation(s: Mapping[str, Any]) -> Any:
@@ -190,39 +270,3 @@ LONG_ENOUGH_FEDAVG = Hypothesis(lambda s: s.T >= 8 * (1 + s.B**2) * s.nu / s.mu,
 
 APART = Hypothesis(lambda s: s.D0 > 0, "$D_0 > 0$")
 AWAY = Hypothesis(lambda s: s.F0 > 0, "$x^0$ is not a minimiser of $F$")
-
-
-_OBSERVABLES = {
-    **{"excess": "suboptimality", "gap": "suboptimality"},
-    **{"gradient": "gradient-norm-squared", "slope": "gradient-norm-squared"},
-    **{"move": "scaffold-move", "lag_after": "scaffold-lag", "drift": "scaffold-drift"},
-    **{"distance_after": "distance-squared", "error": "scaffold-gradient-error", "spread": "scaffold-control-error"},
-    **{"sum_squared": "scaffold-gradient-sum", "means_squared": "scaffold-true-gradient-sum"},
-}
-
-
-def expected(name: str, meaning: str, when: str = "mean", latex: str = "") -> Expected:
-    """An expectation of the observable that belongs to its name; latex: if it is not that of the symbol."""
-    symbol = SYMBOLS.get(name)
-    unit, usual = (symbol.unit, symbol.latex) if symbol else ((2, -2), "")
-    return Expected(name, ((_OBSERVABLES[name], 1),), unit, latex or usual, meaning, when)
-
-
-def of_round(symbols: tuple[Symbol, ...], *observed: str) -> dict[str, Any]:
-    """Symbols and expectations of a statement of which some symbols are observed, for its constructor."""
-    found = (expected(name, f"{SYMBOLS[name].meaning} of the round that is run", "end") for name in observed)
-    return {"symbols": tuple(s for s in symbols if s.name not in observed), "expectations": tuple(found)}
-
-
-OUTPUT_EXCESS = expected("excess", r"$E F(\bar x^T) - F(x^*)$ of the run's output", "end")
-OUTPUT_GRADIENT = expected("gradient", r"$E\|\nabla F(\bar x^T)\|^2$ of the run's output", "end")
-MEAN_EXCESS = expected(
-    "excess",
-    "mean excess of the iterates that the rounds start from",
-    latex=r"\frac{1}{T}\sum_t \mathbb{E}(F(x^t) - F^*)",
-)
-MEAN_SLOPE = expected(
-    "slope",
-    "mean squared gradient at the iterates that the rounds start from",
-    latex=r"\frac{1}{T}\sum_t \mathbb{E}\|\nabla F(x^t)\|^2",
-)
