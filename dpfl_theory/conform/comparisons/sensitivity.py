@@ -113,7 +113,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     )
     if any(fault.name == UNKNOWN for fault in previous):
         there += ", in a first round, and what later rounds reveal was not tested"
-    where = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
+    setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
         "distance": here.distance,
@@ -124,7 +124,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all comparisons{where}, "
+            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all comparisons{setting}, "
             f"and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
         ),
