@@ -123,6 +123,14 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
 )
 
 FEDAVG += (
+    (
+        "fedavg_weighted",
+        "client.gradient(y, order[first : first + batch_size])",
+        "clipped(client.gradient(y, order[first : first + batch_size]))",
+        "clipped local gradients",
+        "def train(",
+        "def clipped(g: Any) -> Any:\n    return g * min(1.0, 0.7 / max((g @ g) ** 0.5, 1e-12))\n\n\ndef train(",
+    ),
     ("fedavg_weighted", "w + server_lr * (mean - w)", "server_lr * mean", "the global step size multiplies w"),
     ("fedavg_weighted", "w + server_lr * (mean - w)", "w", "w does not move"),
 )

@@ -1,4 +1,5 @@
-"""What real code has besides its algorithm: weights, local momentum, decay, batches, clients' own numbers of steps.
+"""What real code has besides its algorithm: weights, local momentum, clipping, decay, batches, clients' own numbers of
+steps.
 
 A variation is declared where it is meant (``conform --with weights=records,momentum=0.9``). Where it is not declared,
 it is a deviation like any other, which the search finds.
@@ -291,6 +292,12 @@ VARIATIONS = (
     Variation("momentum", "of the local steps, v = b v + g", {}, LOCAL_MOMENTUM[""]),
     Variation("averaged_momentum", "of the local steps, v = b v + (1 - b) g", {}, LOCAL_MOMENTUM["averaged"]),
     Variation("nesterov_momentum", "of the local steps, with steps along g + b v", {}, LOCAL_MOMENTUM["nesterov"]),
+    Variation(
+        "clip_gradient",
+        "norm to which the gradient of a local step is clipped",
+        {},
+        _named("clipped local gradients"),
+    ),
     Variation(
         "weight_decay",
         "of the local steps, added to the gradient",

@@ -202,10 +202,20 @@ DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
 """Usual strengths of weight decay in training scripts, as far as a path shows them."""
 PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
 """The same for a proximal term, which is smaller since it is proportional to the client's path."""
+NORMS = (1.0, 0.5, 2.0, 5.0, 10.0, 0.1)
+"""Usual norms to which scripts clip local gradients."""
 
 
 def added() -> tuple[Fault, ...]:
-    """Terms added to a local gradient."""
+    """Clipped local gradients, and terms added to them, as optimizers add weight decay after the clipping."""
+
+    def clipped(norm: float) -> Fault:
+        return Fault(
+            "clipped local gradients",
+            f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_: {unclipped}",
+            "local",
+            {"direction": Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm))},
+        )
 
     def decay(strength: float) -> Fault:
         return Fault(
@@ -223,8 +233,10 @@ def added() -> tuple[Fault, ...]:
             {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
         )
 
+    unclipped = "leave it out, or declare it as the variation clip_gradient where you mean it"
     decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
     return (
+        with_number(f"the gradient of a local step is clipped to a norm: {unclipped}", NORMS, clipped),
         with_number(
             f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
         ),
