@@ -132,6 +132,12 @@ PLANTED = (
     ),
     Plant(CLIENTS_ADD_NOISE, "min(1.0, C / norm)", "(C / norm)", "normalised in place of clipped"),
     Plant(CLIENTS_ADD_NOISE, "C / norm)", "C / norm**2)", "clipping by the squared length"),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "min(1.0, C / norm)",
+        "(C / (norm + 1.0))",
+        "smoothed normalisation in place of clipping",
+    ),
     Plant(CLIENTS_ADD_NOISE, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
     Plant(CLIENTS_ADD_NOISE, "range(epochs)", "range(epochs - 1)", "one local step too few"),
     Plant(CLIENTS_ADD_NOISE, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
@@ -423,6 +429,27 @@ PLANTED = (
         "weights by numbers of records in the server's control variate",
     ),
     Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c", "the server's control variate moves by the sum"),
+    Plant(SCAFFOLD, "c_i - state.c + (w - y)", "(w - y)", "c_i and c are missing in the new control variate"),
+    Plant(
+        SCAFFOLD,
+        "delta_c / len(clients)",
+        "eta_g * delta_c / len(clients)",
+        "the global step in the server's control variate",
+    ),
+    Plant(
+        SCAFFOLD,
+        "state = Controls(len(clients), len(w))",
+        "state = Controls(len(clients), len(w))\n"
+        "        state.c_i = np.stack([client.gradient(w) for client in clients])\n"
+        "        state.c = state.c_i.mean(axis=0)",
+        "control variates that start at the first gradients",
+    ),
+    Plant(
+        SCAFFOLD,
+        "    w = w + eta_g",
+        "    state.c_i[[i for i in range(len(clients)) if i not in cohort]] = 0.0\n    w = w + eta_g",
+        "what absent clients keep is lost",
+    ),
     Plant(
         SCAFFOLD,
         "    w = w + eta_g",

@@ -104,6 +104,12 @@ NORMALISATION = (
         effective=lambda a, o, members: o.tally(members, lambda i: a.accumulated(o, i)),
     ),
     average_fault(
+        "tau_eff is the largest",
+        "tau_eff is the largest ||a_k||_1 of the cohort: it is their mean, weighted by the clients' shares of "
+        "the records",
+        effective=lambda a, o, members: max((a.accumulated(o, i) for i in members), default=0),
+    ),
+    average_fault(
         "no tau_eff",
         "the mean of the normalised updates is not multiplied by tau_eff, so that w moves as after one local step",
         effective=lambda a, o, members: 1,
@@ -139,12 +145,6 @@ NORMALISATION = (
         "normalised by epochs",
         "differences are divided by the number of epochs: a client takes a step for each batch",
         normaliser=lambda a, o, i: a.local_steps,
-    ),
-    average_fault(
-        "weights by numbers of steps",
-        "clients are weighted by their numbers of steps, not of records",
-        weight=lambda a, o, i, members: a.steps(o, i),
-        divisor=lambda a, o, members: o.tally(members, lambda i: a.steps(o, i)),
     ),
 )
 """Mistakes in the normalisation."""

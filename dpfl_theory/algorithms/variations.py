@@ -346,7 +346,8 @@ def deviations(algorithm: type[Any]) -> list[Fault]:
 
 
 def declared(given: Mapping[str, Any]) -> list[Fault]:
-    """The deviations of declared variations. Raises InputError for an unknown option or value.
+    """The deviations of declared variations, those that act first on a gradient first, in whatever order they are
+    given. Raises InputError for an unknown option or value.
 
     >>> [one.name for one in declared({"weights": "records", "momentum": 0.9})]
     ['weights by numbers of records', 'momentum in the local steps']
@@ -355,4 +356,4 @@ def declared(given: Mapping[str, Any]) -> list[Fault]:
     for option in given:
         if option not in known:
             raise unknown_name("variation", option, known)
-    return [known[option].of(value) for option, value in given.items()]
+    return [one.of(given[one.option]) for one in VARIATIONS if one.option in given]

@@ -202,7 +202,7 @@ DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
 """Usual strengths of weight decay in training scripts, as far as a path shows them."""
 PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
 """The same for a proximal term, which is smaller since it is proportional to the client's path."""
-NORMS = (1.0, 0.5, 2.0, 5.0, 10.0, 0.1)
+NORMS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Usual norms to which scripts clip local gradients."""
 
 
@@ -429,6 +429,11 @@ CLIPPING = (
         "normalised in place of clipped",
         "short messages are stretched to the length C: clipping does not change them",
         bound=stretched,
+    ),
+    clip_fault(
+        "smoothed normalisation in place of clipping",
+        "messages are multiplied by C/(||u|| + 1), so that all are shortened: the factor should be min(1, C/||u||)",
+        bound=lambda a, o, u, *more: a.threshold * o.smooth(u, 1.0),
     ),
     clip_fault(
         "clipping by the squared length",

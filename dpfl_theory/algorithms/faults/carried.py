@@ -105,6 +105,22 @@ BY_POSITION = control_fault(
     "a client reads what the client at its place in the last cohort kept: store it by the client's number",
     round=Extends(by_position),
 )
+
+
+def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round after which clients that took no part have what they start with."""
+    fresh = a.initial(o, w)[1]
+    w, (first, own) = inner(o, w, state)
+    return w, (first, o.put(fresh, o.cohort, [own[i] for i in o.cohort]))
+
+
+FORGOTTEN = control_fault(
+    "what absent clients keep is lost",
+    "what a client keeps is 0 again after a round without it, as where each round makes a new dictionary for its "
+    "cohort: keep it for clients that take no part",
+    round=Extends(forgotten),
+)
+KEPT = (BY_POSITION, FORGOTTEN)
 """For rounds whose state is the server's part and a list with one of each client."""
 
 

@@ -143,6 +143,15 @@ def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: A
     return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
 
 
+def squared_messages(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+    """A server whose v is that of the clients' squared differences."""
+    before, squares = a.initial(o, w) if state is None else state
+    m, members = a.first(o, before, step), a.members(o)
+    mean = o.sum(members, o.apply(updates, o.square), lambda i: a.weight(o, i, members)) / a.divisor(o, members)
+    v = a.second(o, squares, mean)
+    return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
+
+
 def largest(kept: bool, first: bool) -> Fault:
     """The largest v so far in place of v, as in AMSGrad. kept: whether it is also what v moves on from. first: whether
     v before the first round counts."""
@@ -169,6 +178,12 @@ OF_PARAMETERS = step_fault(
     "squares of the parameters",
     "v averages the squares of the clients' mean parameters: it is that of the squares of their differences from w",
     server=parameters_squared,
+)
+
+OF_MESSAGES = step_fault(
+    "squares of the single differences",
+    "v gets the mean of the squares of the clients' differences: it is made of the square of their mean",
+    server=squared_messages,
 )
 
 
@@ -209,5 +224,5 @@ def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
 
 def faults_of(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
     """The known mistakes of an adaptive optimizer, one of these."""
-    own = (*ADAPTIVE, OF_PARAMETERS, *other_moments(cls, every))
+    own = (*ADAPTIVE, OF_PARAMETERS, OF_MESSAGES, *other_moments(cls, every))
     return (*own, *EQUAL, *without(COHORT, "server momentum"), *TRAINING)
