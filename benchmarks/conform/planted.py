@@ -138,6 +138,15 @@ PLANTED = (
         "(C / (norm + 1.0))",
         "smoothed normalisation in place of clipping",
     ),
+    Plant(
+        BUILT_IN_PARAMETERS,
+        "        delta = delta / max(1.0, np.linalg.norm(delta) / CLIP)\n",
+        "        whole, delta = delta, delta / max(1.0, np.linalg.norm(delta) / CLIP)\n"
+        "        state = state + whole - delta\n",
+        "what clipping cuts off is added in the next round",
+        "    total = 0.0\n",
+        "    total, state = (0.0 if state is None else state), 0.0\n",
+    ),
     Plant(CLIENTS_ADD_NOISE, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
     Plant(CLIENTS_ADD_NOISE, "range(epochs)", "range(epochs - 1)", "one local step too few"),
     Plant(CLIENTS_ADD_NOISE, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
@@ -614,6 +623,21 @@ PLANTED = (
     Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "2 * C * sigma_g", "noise of the sum on the average"),
     Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "sigma_g", "sigma where the multiplier was meant"),
     Plant(DP_SCAFFOLD, "lengths / C)", "np.linalg.norm(gradients.mean(axis=0)) / C)", "clip of the batch's mean"),
+    Plant(
+        DP_SCAFFOLD,
+        "y = w\n",
+        "y = w\n        raw = []\n",
+        "control variates of gradients without noise",
+        "            y = y - eta_l * (private_gradient(clients[i], y, rng, C, s, sigma_g) - own[i] + c)\n"
+        "        new = own[i] - c + (w - y) / (K * eta_l)",
+        "            size = int(s * len(clients[i]))\n"
+        "            G = clients[i].record_gradients(y, rng.choice(len(clients[i]), size, replace=False))\n"
+        "            raw.append(G.mean(axis=0))\n"
+        "            G = G / np.maximum(1.0, np.linalg.norm(G, axis=1, keepdims=True) / C)\n"
+        "            g = G.mean(axis=0) + 2 * C * sigma_g / size * rng.standard_normal(len(y))\n"
+        "            y = y - eta_l * (g - own[i] + c)\n"
+        "        new = np.mean(raw, axis=0)",
+    ),
     Plant(DP_SCAFFOLD, "range(K)", "range(K * int(1 / s))", "batches for steps"),
     Plant(DP_SCAFFOLD, "size, replace=False)", "size)", "records drawn twice"),
     Plant(DP_SCAFFOLD, "control += new - own[i]", "control += new", "control variate sent whole"),
@@ -745,6 +769,13 @@ PLANTED = (
         "(summed + noise) / expected_batch_size",
         "(summed / max(lot, 1) + noise / expected_batch_size)",
         "the lot is divided by its size",
+    ),
+    Plant(
+        DP_SGD,
+        "for g in client.record_gradients(w, chosen):\n            summed += g *",
+        "G = client.record_gradients(w, chosen)\n        for k in range(0, len(G), 2):\n"
+        "            g = G[k : k + 2].mean(axis=0)\n            summed += len(G[k : k + 2]) * g *",
+        "clip of microbatches' means",
     ),
     Plant(DP_SGD, "/ expected_batch_size", "/ max(lot, 1)", "the lot and its noise are divided by its size"),
     Plant(

@@ -125,6 +125,15 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
 FEDAVG += (
     (
         "fedavg_weighted",
+        "y = y - lr * client.gradient(y, order[first : first + batch_size])",
+        "train.buffer = 0.9 * train.buffer + client.gradient(y, order[first : first + batch_size])\n"
+        "            y = y - lr * train.buffer",
+        "one momentum buffer for all clients",
+        "    ends = [train(",
+        "    train.buffer = 0.0 * w\n    ends = [train(",
+    ),
+    (
+        "fedavg_weighted",
         SIZES,
         "sizes = [-(-len(clients[i]) // batch_size) for i in cohort]",
         "weights by numbers of steps",
@@ -190,10 +199,25 @@ FEDPROX: tuple[tuple[Any, ...], ...] = (
     ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
 )
 
+BUFFER = """    y, buffer, counter, norm, tau = w.copy(), np.zeros_like(w), 0.0, 0.0, 0
+    for _ in range(epochs):
+        order = rng.permutation(len(client))
+        for first in range(0, len(client), batch_size):
+            buffer = momentum * buffer + client.gradient(y, order[first : first + batch_size])
+            y = y - lr * buffer
+"""
 FEDNOVA: tuple[tuple[Any, ...], ...] = (
     ("fednova", "np.dot(p, norms)", "np.mean(norms)", "tau_eff without weights"),
     ("fednova", "np.dot(p, norms)", "np.sum(norms)", "tau_eff is a sum"),
     ("fednova", "np.dot(p, norms)", "np.max(norms)", "tau_eff is the largest"),
+    (
+        "fednova",
+        BUFFER,
+        BUFFER.replace("buffer", "train.buffer").replace("np.zeros_like(w)", "train.buffer"),
+        "one momentum buffer for all clients",
+        "    directions, norms",
+        "    train.buffer = np.zeros_like(w)\n    directions, norms",
+    ),
     ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
     ("fednova", "(lr * norm)", "lr", "no normalisation", "w - tau_eff * lr", "w - lr"),
     ("fednova", "(lr * norm)", "lr", "tau_eff without normalisation"),

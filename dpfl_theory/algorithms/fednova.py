@@ -83,9 +83,10 @@ class FedNova(McMahanFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.algorithms.faults.carried import SHARED
         from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED
 
-        return (*NORMALISATION, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
+        return (*NORMALISATION, SHARED, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
 
 
 BY_STEPS = (

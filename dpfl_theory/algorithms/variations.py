@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
-from dpfl_theory.algorithms.faults.carried import MOMENTUM
+from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
@@ -136,6 +136,19 @@ def _kept_momentum() -> Fault:
         )
 
     return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
+
+
+def _one_buffer() -> Fault:
+    """The buffer of one optimizer, for all clients of a round."""
+
+    def of(b: float) -> Fault:
+        def shared(a: Any, o: Any, i: Any) -> Any:
+            return a.made.setdefault("", remembering(lambda v, g: (v := g if v is None else b * v + g, v)))
+
+        said = f"{ONE_BUFFER_TEXT}; b = {b:.4g}"
+        return local_fault(ONE_BUFFER, said, optimizer=shared, round=Extends(with_new_optimizer))
+
+    return with_number(ONE_BUFFER_TEXT, MOMENTUM, of)
 
 
 def _server_momentum() -> Fault:
@@ -329,7 +342,7 @@ VARIATIONS = (
     ),
 )
 """All variations, by option."""
-FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum())
+FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum(), _one_buffer())
 """The deviations that the search tries in addition to an algorithm's own faults."""
 
 

@@ -349,7 +349,32 @@ def noise_first(a: Any, o: Any, updates: Any) -> Any:
     return [a.bound(o, u, noisy) for u in noisy]
 
 
+def rest_kept() -> dict[str, Extends]:
+    """A round that adds what clipping cut off in the round before."""
+
+    def step(inner: Callable[..., Any], a: Any, o: Any, members: Any, updates: Any) -> Any:
+        before, cut = a.rest["before"], (u - a.bound(o, u, updates) for u in updates)
+        a.rest["after"] = o.sum(members, cut, lambda i: a.weight(o, i, members)) / a.divisor(o, members)
+        return inner(o, members, updates) + before
+
+    def round(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> Any:
+        state, before = state if isinstance(state, tuple) else (state, o.zero)
+        a.rest = {"before": before, "after": o.zero}
+        w, after = inner(o, w, state)
+        return w, (after, a.rest["after"])
+
+    return {"step": Extends(step), "round": Extends(round)}
+
+
 CLIPPING = (
+    clip_fault(
+        "what clipping cuts off is added in the next round",
+        "the sum of what clipping cuts off messages is kept and added, unclipped, to the next round's sum, so that no "
+        "noise is enough: leave it out, or add it to a client's message before it is clipped",
+        private=True,
+        unaccounted=True,
+        **rest_kept(),
+    ),
     clip_fault(
         "no clipping",
         "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "

@@ -91,6 +91,27 @@ def _momentum() -> Iterator[Fault]:
         yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
 
 
+def with_new_optimizer(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round that starts without an optimizer."""
+    a.made = {}
+    found: tuple[Any, Any] = inner(o, w, state)
+    return found
+
+
+ONE_BUFFER = "one momentum buffer for all clients"
+ONE_BUFFER_TEXT = (
+    "all clients of a round share one momentum buffer, so that a client's steps go on along gradients of the clients "
+    "before it: start each client with a new buffer"
+)
+SHARED = local_fault(
+    ONE_BUFFER,
+    ONE_BUFFER_TEXT,
+    optimizer=Extends(lambda inner, a, o, i: a.made.setdefault("", inner(o, i))),
+    round=Extends(with_new_optimizer),
+)
+"""For algorithms with local momentum."""
+
+
 def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round whose clients read and write the memory of their place in the cohort, not their own."""
     first, own = a.initial(o, w) if state is None else state

@@ -35,16 +35,15 @@ def corrected_step(first: int) -> Callable[..., Any]:
 
 
 ADAPTIVE = (
-    *(
-        step_fault(
-            "bias correction of the step size",
-            f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
-            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
-            scaled=corrected_step(first),
-            start=start,
-        )
-        for first in (1, 2)
-        for start in (Extends(lambda inner, a, o: inner(o)), of_zero)
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity),
+    ),
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau^2): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
     ),
     step_fault(
         "bias correction",
@@ -73,16 +72,6 @@ ADAPTIVE = (
         "no tau",
         "the step is m/sqrt(v): it is m/(sqrt(v) + tau)",
         scaled=lambda a, o, delta, m, v: m / o.root(v),
-    ),
-    step_fault(
-        "tau within the root",
-        "the step is m/sqrt(v + tau): it is m/(sqrt(v) + tau)",
-        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity),
-    ),
-    step_fault(
-        "tau within the root",
-        "the step is m/sqrt(v + tau^2): it is m/(sqrt(v) + tau)",
-        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
     ),
     step_fault(
         "no root of the second moment",
@@ -129,6 +118,17 @@ ADAPTIVE = (
         ),
     ),
     step_fault("v starts at 1", "v is 1 before the first round: it starts at tau^2", start=lambda a, o: 1.0),
+    *(
+        step_fault(
+            "bias correction of the step size",
+            f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
+            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
+            scaled=corrected_step(first),
+            start=start,
+        )
+        for first in (1, 2)
+        for start in (Extends(lambda inner, a, o: inner(o)), of_zero)
+    ),
 )
 
 
