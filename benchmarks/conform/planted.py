@@ -623,21 +623,6 @@ PLANTED = (
     Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "2 * C * sigma_g", "noise of the sum on the average"),
     Plant(DP_SCAFFOLD, "2 * C * sigma_g / size", "sigma_g", "sigma where the multiplier was meant"),
     Plant(DP_SCAFFOLD, "lengths / C)", "np.linalg.norm(gradients.mean(axis=0)) / C)", "clip of the batch's mean"),
-    Plant(
-        DP_SCAFFOLD,
-        "y = w\n",
-        "y = w\n        raw = []\n",
-        "control variates of gradients without noise",
-        "            y = y - eta_l * (private_gradient(clients[i], y, rng, C, s, sigma_g) - own[i] + c)\n"
-        "        new = own[i] - c + (w - y) / (K * eta_l)",
-        "            size = int(s * len(clients[i]))\n"
-        "            G = clients[i].record_gradients(y, rng.choice(len(clients[i]), size, replace=False))\n"
-        "            raw.append(G.mean(axis=0))\n"
-        "            G = G / np.maximum(1.0, np.linalg.norm(G, axis=1, keepdims=True) / C)\n"
-        "            g = G.mean(axis=0) + 2 * C * sigma_g / size * rng.standard_normal(len(y))\n"
-        "            y = y - eta_l * (g - own[i] + c)\n"
-        "        new = np.mean(raw, axis=0)",
-    ),
     Plant(DP_SCAFFOLD, "range(K)", "range(K * int(1 / s))", "batches for steps"),
     Plant(DP_SCAFFOLD, "size, replace=False)", "size)", "records drawn twice"),
     Plant(DP_SCAFFOLD, "control += new - own[i]", "control += new", "control variate sent whole"),
@@ -658,6 +643,21 @@ PLANTED = (
         "own[i] - c + (w - y) / (K * eta_l)",
         "clients[i].gradient(y)",
         "control variates of gradients without noise",
+    ),
+    Plant(
+        DP_SCAFFOLD,
+        "y = w\n",
+        "y = w\n        raw = []\n",
+        "control variates of gradients without noise",
+        "            y = y - eta_l * (private_gradient(clients[i], y, rng, C, s, sigma_g) - own[i] + c)\n"
+        "        new = own[i] - c + (w - y) / (K * eta_l)",
+        "            size = int(s * len(clients[i]))\n"
+        "            G = clients[i].record_gradients(y, rng.choice(len(clients[i]), size, replace=False))\n"
+        "            raw.append(G.mean(axis=0))\n"
+        "            G = G / np.maximum(1.0, np.linalg.norm(G, axis=1, keepdims=True) / C)\n"
+        "            g = G.mean(axis=0) + 2 * C * sigma_g / size * rng.standard_normal(len(y))\n"
+        "            y = y - eta_l * (g - own[i] + c)\n"
+        "        new = np.mean(raw, axis=0)",
     ),
     Plant(DP_SCAFFOLD, "(w - y) / (K * eta_l)", "eta_g * (w - y) / (K * eta_l)", GLOBAL_STEP),
     Plant(DP_SCAFFOLD, "control / len(clients)", "control", "the server's control variate moves by the sum"),

@@ -349,7 +349,7 @@ def noise_first(a: Any, o: Any, updates: Any) -> Any:
     return [a.bound(o, u, noisy) for u in noisy]
 
 
-def rest_kept() -> dict[str, Extends]:
+def rest_kept() -> dict[str, Any]:
     """A round that adds what clipping cut off in the round before."""
 
     def step(inner: Callable[..., Any], a: Any, o: Any, members: Any, updates: Any) -> Any:
