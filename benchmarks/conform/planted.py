@@ -132,6 +132,21 @@ PLANTED = (
     ),
     Plant(CLIENTS_ADD_NOISE, "min(1.0, C / norm)", "(C / norm)", "normalised in place of clipped"),
     Plant(CLIENTS_ADD_NOISE, "C / norm)", "C / norm**2)", "clipping by the squared length"),
+    Plant(
+        CLIENTS_ADD_NOISE,
+        "min(1.0, C / norm)",
+        "(C / (norm + 1.0))",
+        "smoothed normalisation in place of clipping",
+    ),
+    Plant(
+        BUILT_IN_PARAMETERS,
+        "        delta = delta / max(1.0, np.linalg.norm(delta) / CLIP)\n",
+        "        whole, delta = delta, delta / max(1.0, np.linalg.norm(delta) / CLIP)\n"
+        "        state = state + whole - delta\n",
+        "what clipping cuts off is added in the next round",
+        "    total = 0.0\n",
+        "    total, state = (0.0 if state is None else state), 0.0\n",
+    ),
     Plant(CLIENTS_ADD_NOISE, "np.linalg.norm(update)", "np.abs(update).max()", "clipping in the maximum norm"),
     Plant(CLIENTS_ADD_NOISE, "range(epochs)", "range(epochs - 1)", "one local step too few"),
     Plant(CLIENTS_ADD_NOISE, "client.gradient(y)", "client.gradient(w)", "local gradients at the server's parameters"),
@@ -423,6 +438,27 @@ PLANTED = (
         "weights by numbers of records in the server's control variate",
     ),
     Plant(SCAFFOLD, "delta_c / len(clients)", "delta_c", "the server's control variate moves by the sum"),
+    Plant(SCAFFOLD, "c_i - state.c + (w - y)", "(w - y)", "c_i and c are missing in the new control variate"),
+    Plant(
+        SCAFFOLD,
+        "delta_c / len(clients)",
+        "eta_g * delta_c / len(clients)",
+        "the global step in the server's control variate",
+    ),
+    Plant(
+        SCAFFOLD,
+        "state = Controls(len(clients), len(w))",
+        "state = Controls(len(clients), len(w))\n"
+        "        state.c_i = np.stack([client.gradient(w) for client in clients])\n"
+        "        state.c = state.c_i.mean(axis=0)",
+        "control variates that start at the first gradients",
+    ),
+    Plant(
+        SCAFFOLD,
+        "    w = w + eta_g",
+        "    state.c_i[[i for i in range(len(clients)) if i not in cohort]] = 0.0\n    w = w + eta_g",
+        "what absent clients keep is lost",
+    ),
     Plant(
         SCAFFOLD,
         "    w = w + eta_g",
@@ -608,6 +644,21 @@ PLANTED = (
         "clients[i].gradient(y)",
         "control variates of gradients without noise",
     ),
+    Plant(
+        DP_SCAFFOLD,
+        "y = w\n",
+        "y = w\n        raw = []\n",
+        "control variates of gradients without noise",
+        "            y = y - eta_l * (private_gradient(clients[i], y, rng, C, s, sigma_g) - own[i] + c)\n"
+        "        new = own[i] - c + (w - y) / (K * eta_l)",
+        "            size = int(s * len(clients[i]))\n"
+        "            G = clients[i].record_gradients(y, rng.choice(len(clients[i]), size, replace=False))\n"
+        "            raw.append(G.mean(axis=0))\n"
+        "            G = G / np.maximum(1.0, np.linalg.norm(G, axis=1, keepdims=True) / C)\n"
+        "            g = G.mean(axis=0) + 2 * C * sigma_g / size * rng.standard_normal(len(y))\n"
+        "            y = y - eta_l * (g - own[i] + c)\n"
+        "        new = np.mean(raw, axis=0)",
+    ),
     Plant(DP_SCAFFOLD, "(w - y) / (K * eta_l)", "eta_g * (w - y) / (K * eta_l)", GLOBAL_STEP),
     Plant(DP_SCAFFOLD, "control / len(clients)", "control", "the server's control variate moves by the sum"),
     Plant(
@@ -718,6 +769,13 @@ PLANTED = (
         "(summed + noise) / expected_batch_size",
         "(summed / max(lot, 1) + noise / expected_batch_size)",
         "the lot is divided by its size",
+    ),
+    Plant(
+        DP_SGD,
+        "for g in client.record_gradients(w, chosen):\n            summed += g *",
+        "G = client.record_gradients(w, chosen)\n        for k in range(0, len(G), 2):\n"
+        "            g = G[k : k + 2].mean(axis=0)\n            summed += len(G[k : k + 2]) * g *",
+        "clip of microbatches' means",
     ),
     Plant(DP_SGD, "/ expected_batch_size", "/ max(lot, 1)", "the lot and its noise are divided by its size"),
     Plant(

@@ -123,6 +123,29 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
 )
 
 FEDAVG += (
+    (
+        "fedavg_weighted",
+        "y = y - lr * client.gradient(y, order[first : first + batch_size])",
+        "train.buffer = 0.9 * train.buffer + client.gradient(y, order[first : first + batch_size])\n"
+        "            y = y - lr * train.buffer",
+        "one momentum buffer for all clients",
+        "    ends = [train(",
+        "    train.buffer = 0.0 * w\n    ends = [train(",
+    ),
+    (
+        "fedavg_weighted",
+        SIZES,
+        "sizes = [-(-len(clients[i]) // batch_size) for i in cohort]",
+        "weights by numbers of steps",
+    ),
+    (
+        "fedavg_weighted",
+        "client.gradient(y, order[first : first + batch_size])",
+        "clipped(client.gradient(y, order[first : first + batch_size]))",
+        "clipped local gradients",
+        "def train(",
+        "def clipped(g: Any) -> Any:\n    return g * min(1.0, 0.7 / max((g @ g) ** 0.5, 1e-12))\n\n\ndef train(",
+    ),
     ("fedavg_weighted", "w + server_lr * (mean - w)", "server_lr * mean", "the global step size multiplies w"),
     ("fedavg_weighted", "w + server_lr * (mean - w)", "w", "w does not move"),
 )
@@ -156,6 +179,12 @@ FEDPROX: tuple[tuple[Any, ...], ...] = (
         PLAIN + "\n            y = y - lr * mu * (y - w)",
         "the proximal step after the gradient step",
     ),
+    (
+        "fedprox",
+        STEP,
+        "y = y - lr * clients[i].gradient(y) - mu * (y - w)",
+        "the proximal term without the local step size",
+    ),
     ("fedprox", "np.mean(ends, axis=0)", "np.sum(ends, axis=0)", "no division"),
     ("fedprox", "range(epochs)", "range(epochs - 1)", "one epoch too few"),
     (
@@ -170,9 +199,25 @@ FEDPROX: tuple[tuple[Any, ...], ...] = (
     ("fedprox_loss", "mu / 2 * np.sum", "mu * np.sum", "twice the proximal term"),
 )
 
+BUFFER = """    y, buffer, counter, norm, tau = w.copy(), np.zeros_like(w), 0.0, 0.0, 0
+    for _ in range(epochs):
+        order = rng.permutation(len(client))
+        for first in range(0, len(client), batch_size):
+            buffer = momentum * buffer + client.gradient(y, order[first : first + batch_size])
+            y = y - lr * buffer
+"""
 FEDNOVA: tuple[tuple[Any, ...], ...] = (
     ("fednova", "np.dot(p, norms)", "np.mean(norms)", "tau_eff without weights"),
     ("fednova", "np.dot(p, norms)", "np.sum(norms)", "tau_eff is a sum"),
+    ("fednova", "np.dot(p, norms)", "np.max(norms)", "tau_eff is the largest"),
+    (
+        "fednova",
+        BUFFER,
+        BUFFER.replace("buffer", "train.buffer").replace("np.zeros_like(w)", "train.buffer"),
+        "one momentum buffer for all clients",
+        "    directions, norms",
+        "    train.buffer = np.zeros_like(w)\n    directions, norms",
+    ),
     ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
     ("fednova", "(lr * norm)", "lr", "no normalisation", "w - tau_eff * lr", "w - lr"),
     ("fednova", "(lr * norm)", "lr", "tau_eff without normalisation"),
@@ -237,6 +282,15 @@ FEDOPT: tuple[tuple[Any, ...], ...] = (
     ("fedadam", START, "np.full_like(w, tau)", "v starts at tau"),
     ("fedadam", START, "np.ones_like(w)", "v starts at 1"),
     ("fedadam", "delta**2", "(w + delta) ** 2", "squares of the parameters"),
+    (
+        "fedadam",
+        "delta = np.mean([train(w, clients[i], rng, lr, epochs, batch_size) for i in cohort], axis=0)",
+        "moves = np.array([train(w, clients[i], rng, lr, epochs, batch_size) for i in cohort])\n"
+        "    delta = moves.mean(axis=0)",
+        "squares of the single differences",
+        "delta**2",
+        "np.mean(moves**2, axis=0)",
+    ),
     ("fedadam", SECOND, "v = v + delta**2", "the second moment of FedAdagrad"),
     (
         "fedadam",
@@ -319,6 +373,12 @@ FEDDYN: tuple[tuple[Any, ...], ...] = (
         "what clients keep is stored by their place in the cohort",
         " - dual[i])\n        dual[i] -=",
         " - dual[j])\n        dual[j] -=",
+    ),
+    (
+        "feddyn",
+        "    h = h - alpha",
+        "    dual = {i: dual[i] if i in cohort else np.zeros_like(w) for i in dual}\n    h = h - alpha",
+        "what absent clients keep is lost",
     ),
     ("feddyn", "range(epochs)", "range(epochs + 1)", "one epoch too many"),
     ("feddyn_code", "np.mean(own, axis=0)", "np.mean(own[cohort], axis=0)", "h of the cohort alone"),

@@ -83,9 +83,10 @@ class FedNova(McMahanFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
+        from dpfl_theory.algorithms.faults.carried import SHARED
         from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED
 
-        return (*NORMALISATION, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
+        return (*NORMALISATION, SHARED, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
 
 
 BY_STEPS = (
@@ -102,6 +103,12 @@ NORMALISATION = (
         "tau_eff is a sum",
         "tau_eff is the sum over the clients, not their mean: weight it by their shares of the records",
         effective=lambda a, o, members: o.tally(members, lambda i: a.accumulated(o, i)),
+    ),
+    average_fault(
+        "tau_eff is the largest",
+        "tau_eff is the largest ||a_k||_1 of the cohort: it is their mean, weighted by the clients' shares of "
+        "the records",
+        effective=lambda a, o, members: max((a.accumulated(o, i) for i in members), default=0),
     ),
     average_fault(
         "no tau_eff",
@@ -139,12 +146,6 @@ NORMALISATION = (
         "normalised by epochs",
         "differences are divided by the number of epochs: a client takes a step for each batch",
         normaliser=lambda a, o, i: a.local_steps,
-    ),
-    average_fault(
-        "weights by numbers of steps",
-        "clients are weighted by their numbers of steps, not of records",
-        weight=lambda a, o, i, members: a.steps(o, i),
-        divisor=lambda a, o, members: o.tally(members, lambda i: a.steps(o, i)),
     ),
 )
 """Mistakes in the normalisation."""

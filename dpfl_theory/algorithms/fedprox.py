@@ -136,6 +136,11 @@ TERM = (
         local=Extends(lambda inner, a, o, w, i: moved(a, o, inner(o, w, i), w)),
     ),
     local_fault(
+        "the proximal term without the local step size",
+        "mu (y - w) is subtracted from y, not multiplied by the local step size: add mu (y - w) to the gradient",
+        pull=lambda a, o, y, w: a.proximal * (y - w) / a.rate(o),
+    ),
+    local_fault(
         "the proximal step after the gradient step",
         "the proximal term is taken at the point after the gradient step: take both at the same point",
         pull=lambda a, o, y, w: o.zero,

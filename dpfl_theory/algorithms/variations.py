@@ -1,4 +1,5 @@
-"""What real code has besides its algorithm: weights, local momentum, decay, batches, clients' own numbers of steps.
+"""What real code has besides its algorithm: weights, local momentum, clipping, decay, batches, clients' own numbers of
+steps.
 
 A variation is declared where it is meant (``conform --with weights=records,momentum=0.9``). Where it is not declared,
 it is a deviation like any other, which the search finds.
@@ -13,7 +14,7 @@ from typing import Any
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
-from dpfl_theory.algorithms.faults.carried import MOMENTUM
+from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
@@ -135,6 +136,19 @@ def _kept_momentum() -> Fault:
         )
 
     return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
+
+
+def _one_buffer() -> Fault:
+    """The buffer of one optimizer, for all clients of a round."""
+
+    def of(b: float) -> Fault:
+        def shared(a: Any, o: Any, i: Any) -> Any:
+            return a.made.setdefault("", remembering(lambda v, g: (v := g if v is None else b * v + g, v)))
+
+        said = f"{ONE_BUFFER_TEXT}; b = {b:.4g}"
+        return local_fault(ONE_BUFFER, said, optimizer=shared, round=Extends(with_new_optimizer))
+
+    return with_number(ONE_BUFFER_TEXT, MOMENTUM, of)
 
 
 def _server_momentum() -> Fault:
@@ -292,6 +306,12 @@ VARIATIONS = (
     Variation("averaged_momentum", "of the local steps, v = b v + (1 - b) g", {}, LOCAL_MOMENTUM["averaged"]),
     Variation("nesterov_momentum", "of the local steps, with steps along g + b v", {}, LOCAL_MOMENTUM["nesterov"]),
     Variation(
+        "clip_gradient",
+        "norm to which the gradient of a local step is clipped",
+        {},
+        _named("clipped local gradients"),
+    ),
+    Variation(
         "weight_decay",
         "of the local steps, added to the gradient",
         {},
@@ -322,7 +342,7 @@ VARIATIONS = (
     ),
 )
 """All variations, by option."""
-FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum())
+FOUND = (*(fault for one in VARIATIONS for fault in one.faults), _kept_momentum(), _one_buffer())
 """The deviations that the search tries in addition to an algorithm's own faults."""
 
 
@@ -339,7 +359,8 @@ def deviations(algorithm: type[Any]) -> list[Fault]:
 
 
 def declared(given: Mapping[str, Any]) -> list[Fault]:
-    """The deviations of declared variations. Raises InputError for an unknown option or value.
+    """The deviations of declared variations, those that act first on a gradient first, in whatever order they are
+    given. Raises InputError for an unknown option or value.
 
     >>> [one.name for one in declared({"weights": "records", "momentum": 0.9})]
     ['weights by numbers of records', 'momentum in the local steps']
@@ -348,4 +369,4 @@ def declared(given: Mapping[str, Any]) -> list[Fault]:
     for option in given:
         if option not in known:
             raise unknown_name("variation", option, known)
-    return [known[option].of(value) for option, value in given.items()]
+    return [one.of(given[one.option]) for one in VARIATIONS if one.option in given]

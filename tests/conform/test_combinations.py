@@ -22,7 +22,9 @@ def descended(
     """The end of local steps with the usual options of an optimizer, and its momentum buffer."""
     y, v = w.copy(), first
     for k in range(K):
-        g = client.gradient(y) + correction + extra.get("weight_decay", 0.0) * y + extra.get("proximal", 0.0) * (y - w)
+        g = client.gradient(y)
+        g = g * min(1.0, extra.get("clip_gradient", np.inf) / np.linalg.norm(g))
+        g = g + correction + extra.get("weight_decay", 0.0) * y + extra.get("proximal", 0.0) * (y - w)
         beta = extra.get("momentum", 0.0)
         v = g if v is None else beta * v + g
         step = g + beta * v if extra.get("nesterov") else v
@@ -119,6 +121,14 @@ def test_declared_variations_conform() -> None:
     assert test(round, TWO, variations=meant).verdict == "conforms"
     other = test(round, TWO, variations={**meant, "momentum": 0.8})
     assert other.verdict == "differs"
+
+
+def test_the_order_of_declared_variations_does_not_matter() -> None:
+    meant = {"weight_decay": 0.01, "clip_gradient": 1.5, "momentum": 0.9}
+    round = averaging(weight_decay=0.01, clip_gradient=1.5, momentum=0.9)  # optimizers add the decay after the clipping
+    assert test(round, TWO, variations=meant).verdict == "conforms"
+    assert test(round, TWO, variations=dict(reversed(meant.items()))).verdict == "conforms"
+    assert {one.name for one in test(round, TWO).faults} == {"clipped local gradients", DECAY, MOMENTUM}
 
 
 @pytest.mark.parametrize(

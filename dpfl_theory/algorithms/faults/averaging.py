@@ -202,10 +202,20 @@ DECAYS = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3, 5e-4, 1e-4)
 """Usual strengths of weight decay in training scripts, as far as a path shows them."""
 PROXIMAL = (1.0, 0.5, 0.1, 5e-2, 1e-2, 5e-3, 1e-3)
 """The same for a proximal term, which is smaller since it is proportional to the client's path."""
+NORMS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
+"""Usual norms to which scripts clip local gradients."""
 
 
 def added() -> tuple[Fault, ...]:
-    """Terms added to a local gradient."""
+    """Clipped local gradients, and terms added to them, as optimizers add weight decay after the clipping."""
+
+    def clipped(norm: float) -> Fault:
+        return Fault(
+            "clipped local gradients",
+            f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_: {unclipped}",
+            "local",
+            {"direction": Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm))},
+        )
 
     def decay(strength: float) -> Fault:
         return Fault(
@@ -223,8 +233,10 @@ def added() -> tuple[Fault, ...]:
             {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
         )
 
+    unclipped = "leave it out, or declare it as the variation clip_gradient where you mean it"
     decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
     return (
+        with_number(f"the gradient of a local step is clipped to a norm: {unclipped}", NORMS, clipped),
         with_number(
             f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
         ),
@@ -337,7 +349,32 @@ def noise_first(a: Any, o: Any, updates: Any) -> Any:
     return [a.bound(o, u, noisy) for u in noisy]
 
 
+def rest_kept() -> dict[str, Any]:
+    """A round that adds what clipping cut off in the round before."""
+
+    def step(inner: Callable[..., Any], a: Any, o: Any, members: Any, updates: Any) -> Any:
+        before, cut = a.rest["before"], (u - a.bound(o, u, updates) for u in updates)
+        a.rest["after"] = o.sum(members, cut, lambda i: a.weight(o, i, members)) / a.divisor(o, members)
+        return inner(o, members, updates) + before
+
+    def round(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> Any:
+        state, before = state if isinstance(state, tuple) else (state, o.zero)
+        a.rest = {"before": before, "after": o.zero}
+        w, after = inner(o, w, state)
+        return w, (after, a.rest["after"])
+
+    return {"step": Extends(step), "round": Extends(round)}
+
+
 CLIPPING = (
+    clip_fault(
+        "what clipping cuts off is added in the next round",
+        "the sum of what clipping cuts off messages is kept and added, unclipped, to the next round's sum, so that no "
+        "noise is enough: leave it out, or add it to a client's message before it is clipped",
+        private=True,
+        unaccounted=True,
+        **rest_kept(),
+    ),
     clip_fault(
         "no clipping",
         "a client's message has no bound (the largest of the lengths as a threshold is no bound), so no noise is "
@@ -417,6 +454,11 @@ CLIPPING = (
         "normalised in place of clipped",
         "short messages are stretched to the length C: clipping does not change them",
         bound=stretched,
+    ),
+    clip_fault(
+        "smoothed normalisation in place of clipping",
+        "messages are multiplied by C/(||u|| + 1), so that all are shortened: the factor should be min(1, C/||u||)",
+        bound=lambda a, o, u, *more: a.threshold * o.smooth(u, 1.0),
     ),
     clip_fault(
         "clipping by the squared length",

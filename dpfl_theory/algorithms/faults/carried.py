@@ -91,6 +91,27 @@ def _momentum() -> Iterator[Fault]:
         yield with_number(f"the server keeps {words.format(b='b', a='(1 - b)')}: {without}", MOMENTUM, of)
 
 
+def with_new_optimizer(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round that starts without an optimizer."""
+    a.made = {}
+    found: tuple[Any, Any] = inner(o, w, state)
+    return found
+
+
+ONE_BUFFER = "one momentum buffer for all clients"
+ONE_BUFFER_TEXT = (
+    "all clients of a round share one momentum buffer, so that a client's steps go on along gradients of the clients "
+    "before it: start each client with a new buffer"
+)
+SHARED = local_fault(
+    ONE_BUFFER,
+    ONE_BUFFER_TEXT,
+    optimizer=Extends(lambda inner, a, o, i: a.made.setdefault("", inner(o, i))),
+    round=Extends(with_new_optimizer),
+)
+"""For algorithms with local momentum."""
+
+
 def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round whose clients read and write the memory of their place in the cohort, not their own."""
     first, own = a.initial(o, w) if state is None else state
@@ -105,6 +126,22 @@ BY_POSITION = control_fault(
     "a client reads what the client at its place in the last cohort kept: store it by the client's number",
     round=Extends(by_position),
 )
+
+
+def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+    """A round after which clients that took no part have what they start with."""
+    fresh = a.initial(o, w)[1]
+    w, (first, own) = inner(o, w, state)
+    return w, (first, o.put(fresh, o.cohort, [own[i] for i in o.cohort]))
+
+
+FORGOTTEN = control_fault(
+    "what absent clients keep is lost",
+    "what a client keeps is 0 again after a round without it, as where each round makes a new dictionary for its "
+    "cohort: keep it for clients that take no part",
+    round=Extends(forgotten),
+)
+KEPT = (BY_POSITION, FORGOTTEN)
 """For rounds whose state is the server's part and a list with one of each client."""
 
 

@@ -19,13 +19,25 @@ def lot(a: Any, o: Any, updates: Any) -> Any:
 
 
 def bounded(bound: Callable[[Any, Any, Any], Any]) -> Any:
-    """Another bound on the gradients of a client's part of the lot, the rows of an array."""
+    """Another bound on the gradients of a client's part of the lot, the rows of an array, for which the function may
+    ask in several batches."""
 
     def message(a: Any, o: Any, w: Any, i: Any) -> Any:
-        g = o.record_gradients(i, w, a.share, lots=True)
+        asked = [o.record_gradients(i, w, a.share, lots=True) for _ in range(max(o.batches(i), 1))]
+        g = np.concatenate(asked)
         return bound(a, o, g), len(g)
 
     return message
+
+
+def microbatches(size: int) -> Any:
+    """A bound on the mean of each microbatch of a lot's records, which counts as many times as it has records."""
+
+    def bound(a: Any, o: Any, g: Any) -> Any:
+        parts = (g[k : k + size] for k in range(0, len(g), size))
+        return sum((len(part) * o.clip(part.mean(axis=0), a.threshold) for part in parts), o.zero)
+
+    return bounded(bound)
 
 
 def noisy(name: str, description: str, factor: Callable[[Any, Any, Any], Any], **facts: Any) -> Fault:
@@ -78,6 +90,16 @@ OWN = (
         "as much as all together",
         private=True,
         message=bounded(lambda a, o, g: o.clip(g.mean(axis=0), a.threshold) * len(g) if len(g) else o.zero),
+    ),
+    *(
+        clip_fault(
+            "clip of microbatches' means",
+            f"the mean gradient of {size} records is clipped, not each record's, so that a record can move the sum by "
+            "more than C: clip each record's gradient",
+            private=True,
+            message=microbatches(size),
+        )
+        for size in (2, 4)
     ),
     clip_fault(
         "no clipping",

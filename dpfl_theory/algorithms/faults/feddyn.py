@@ -6,7 +6,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import control_fault, local_fault, step_fault
-from dpfl_theory.algorithms.faults.carried import BY_POSITION
+from dpfl_theory.algorithms.faults.carried import KEPT
 from dpfl_theory.algorithms.faults.mcmahan import TRAINING, without
 from dpfl_theory.core.algorithm import Fault
 
@@ -57,7 +57,7 @@ OBJECTIVE = (
 """Mistakes in the local objective."""
 
 DUALS = (
-    BY_POSITION,
+    *KEPT,
     control_fault(
         "the client's state moves the wrong way",
         "lambda_k gets alpha (y - w): subtract it, so that lambda_k is the gradient at y",

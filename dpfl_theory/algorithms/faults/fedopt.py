@@ -35,16 +35,15 @@ def corrected_step(first: int) -> Callable[..., Any]:
 
 
 ADAPTIVE = (
-    *(
-        step_fault(
-            "bias correction of the step size",
-            f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
-            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
-            scaled=corrected_step(first),
-            start=start,
-        )
-        for first in (1, 2)
-        for start in (Extends(lambda inner, a, o: inner(o)), of_zero)
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity),
+    ),
+    step_fault(
+        "tau within the root",
+        "the step is m/sqrt(v + tau^2): it is m/(sqrt(v) + tau)",
+        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
     ),
     step_fault(
         "bias correction",
@@ -73,16 +72,6 @@ ADAPTIVE = (
         "no tau",
         "the step is m/sqrt(v): it is m/(sqrt(v) + tau)",
         scaled=lambda a, o, delta, m, v: m / o.root(v),
-    ),
-    step_fault(
-        "tau within the root",
-        "the step is m/sqrt(v + tau): it is m/(sqrt(v) + tau)",
-        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity),
-    ),
-    step_fault(
-        "tau within the root",
-        "the step is m/sqrt(v + tau^2): it is m/(sqrt(v) + tau)",
-        scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
     ),
     step_fault(
         "no root of the second moment",
@@ -129,6 +118,17 @@ ADAPTIVE = (
         ),
     ),
     step_fault("v starts at 1", "v is 1 before the first round: it starts at tau^2", start=lambda a, o: 1.0),
+    *(
+        step_fault(
+            "bias correction of the step size",
+            f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
+            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
+            scaled=corrected_step(first),
+            start=start,
+        )
+        for first in (1, 2)
+        for start in (Extends(lambda inner, a, o: inner(o)), of_zero)
+    ),
 )
 
 
@@ -140,6 +140,15 @@ def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: A
     before, squares = a.initial(o, w) if state is None else state
     m = a.first(o, before, step)
     v = a.second(o, squares, o.square(w + step))
+    return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
+
+
+def squared_messages(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+    """A server whose v is that of the clients' squared differences."""
+    before, squares = a.initial(o, w) if state is None else state
+    m, members = a.first(o, before, step), a.members(o)
+    mean = o.sum(members, o.apply(updates, o.square), lambda i: a.weight(o, i, members)) / a.divisor(o, members)
+    v = a.second(o, squares, mean)
     return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
 
 
@@ -169,6 +178,12 @@ OF_PARAMETERS = step_fault(
     "squares of the parameters",
     "v averages the squares of the clients' mean parameters: it is that of the squares of their differences from w",
     server=parameters_squared,
+)
+
+OF_MESSAGES = step_fault(
+    "squares of the single differences",
+    "v gets the mean of the squares of the clients' differences: it is made of the square of their mean",
+    server=squared_messages,
 )
 
 
@@ -209,5 +224,5 @@ def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
 
 def faults_of(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
     """The known mistakes of an adaptive optimizer, one of these."""
-    own = (*ADAPTIVE, OF_PARAMETERS, *other_moments(cls, every))
+    own = (*ADAPTIVE, OF_PARAMETERS, OF_MESSAGES, *other_moments(cls, every))
     return (*own, *EQUAL, *without(COHORT, "server momentum"), *TRAINING)

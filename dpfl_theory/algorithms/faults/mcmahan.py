@@ -56,6 +56,13 @@ def and_old(a: Any, o: Any, members: Any) -> Any:
     return o.count(members) + 1
 
 
+BY_STEPS = average_fault(
+    "weights by numbers of steps",
+    "clients are weighted by their numbers of steps (batches), which differ from shares of the records where a last "
+    "batch has fewer of them: weight clients as the algorithm does",
+    weight=lambda a, o, i, members: in_steps(a, o, i),
+    divisor=lambda a, o, members: o.tally(members, lambda i: in_steps(a, o, i)),
+)
 WITH_OLD = average_fault(
     "the server's vector counts as one more client",
     "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the "
@@ -63,6 +70,11 @@ WITH_OLD = average_fault(
     weight=lambda a, o, i, members: None,
     divisor=and_old,
 )
+
+
+def in_steps(a: Any, o: Any, i: Any) -> Any:
+    """The number of client i's steps; its weight by records where there are no batches to count."""
+    return a.steps(o, i) if a.batch_size else o.records(i)
 
 
 def squares(o: Any, i: Any) -> Any:
@@ -74,6 +86,7 @@ TWICE, NOT_ONE = "weighted twice", "weights that do not add up to 1"
 DIVIDED = "a weighted mean divided by the number of clients"
 WEIGHTED = (
     UNWEIGHTED,
+    BY_STEPS,
     WITH_OLD,
     average_fault(
         "the average times the share of the clients that take part",
@@ -128,6 +141,7 @@ WEIGHTED = (
 )
 """Mistakes in weights by records."""
 EQUAL = (
+    BY_STEPS,
     WITH_OLD,
     *both(
         "equal weights over all clients in place of the cohort",

@@ -126,15 +126,48 @@ RECORDS = (
 )
 """Mistakes in a record-level gradient, and in the number of these."""
 
+
+def raw_means(bound: Callable[[Any, Any, Any], Any]) -> Part:
+    """Clients whose control variates are the means of their batches' gradients, with this bound, without noise."""
+
+    def trained(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
+        seen: list[Any] = []
+
+        def total(_: Any, o: Any, i: Any, y: Any) -> tuple[Any, Any]:
+            g = o.record_gradients(i, y, a.share)
+            clipped = sum((o.clip(row, a.threshold) for row in g), o.zero)
+            seen.append(bound(a, o, g).sum(axis=0) / a.size(o, i, len(g)))
+            return clipped, len(g)
+
+        def train(i: Any) -> Any:
+            seen.clear()
+            return noting.train(o, w, i, own[i], c)
+
+        noting = a.replaced(total=total, control=lambda a, o, t: sum(seen, o.zero) / max(len(seen), 1))
+        return o.each(o.cohort, train)
+
+    return trained
+
+
+def rows_clipped(a: Any, o: Any, g: Any) -> Any:
+    """The rows of g, each clipped to C."""
+    return np.stack([o.clip(row, a.threshold) for row in g])
+
+
 UNPROTECTED = tuple(
     control_fault(
         "control variates of gradients without noise",
-        "c_i^+ is a gradient that is neither clipped nor noisy, and information about it reaches the server through c "
-        "and the client's next steps: form it from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
+        f"c_i^+ is {words}, and information about it reaches the server through c and the client's next steps: form it "
+        "from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
         private=True,
         unaccounted=True,
-        control=control,
+        **parts,
     )
-    for control in (lambda a, o, t: o.gradient(t.i, t.y), lambda a, o, t: o.gradient(t.i, t.w))
+    for words, parts in (
+        ("a gradient that is neither clipped nor noisy", {"control": lambda a, o, t: o.gradient(t.i, t.y)}),
+        ("a gradient that is neither clipped nor noisy", {"control": lambda a, o, t: o.gradient(t.i, t.w)}),
+        ("a mean of gradients that are neither clipped nor noisy", {"trained": raw_means(lambda a, o, g: g)}),
+        ("a mean of clipped gradients without their noise", {"trained": raw_means(rows_clipped)}),
+    )
 )
 """Control variates that reveal records."""

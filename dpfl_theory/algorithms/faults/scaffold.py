@@ -8,7 +8,7 @@ from typing import Any
 from dpfl_theory.algorithms.averaging import weighted_difference
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
-from dpfl_theory.algorithms.faults.carried import BY_POSITION
+from dpfl_theory.algorithms.faults.carried import KEPT
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
 NO_C = "c is missing in the new control variate"
@@ -166,6 +166,12 @@ def first_controls(c: bool, own: bool) -> Part:
     return lambda a, o, w: (w if c else o.zero, o.each(o.everyone, lambda i: w if own else o.zero))
 
 
+def first_gradients(o: Any, w: Any) -> tuple[Any, Any]:
+    """Control variates that are the clients' gradients at the server's first vector, and their mean."""
+    own = o.each(o.everyone, lambda i: o.gradient(i, w))
+    return o.sum(o.everyone, own) / o.n, own
+
+
 def when_first_met(a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round in which a client's control variate starts at the server's vector when the client first takes part."""
     (c, own), met = a.initial(o, w) if state is None else state
@@ -187,7 +193,7 @@ def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
 
 
 NEW = (
-    BY_POSITION,
+    *KEPT,
     *in_the_loop(),
     *global_step(),
     *steps_in_control(),
@@ -209,6 +215,12 @@ NEW = (
         "c_i^+ is only the gradient of the last local step: it should be the mean of those of all K steps, c_i - c + "
         "(w - y)/(K eta_l)",
         trained=last_gradients,
+    ),
+    control_fault(
+        "the global step in the server's control variate",
+        "the change of c is multiplied by the server's step eta_g: add 1/n of the differences c_i^+ - c_i without this "
+        "factor, so that c stays the mean of all c_i",
+        control_weight=lambda a, o: a.global_step / o.n,
     ),
     control_fault(
         "the server's control variate moves by the sum",
@@ -266,6 +278,14 @@ FAULTS = (
         )
     ),
     control_fault(
+        "control variates that start at the first gradients",
+        "before the first round all clients set their control variates to their gradients at w, and c is the mean of "
+        "these: start them at zero",
+        private=True,
+        unaccounted=True,
+        initial=lambda a, o, w: first_gradients(o, w),
+    ),
+    control_fault(
         "the server's control variate never moves",
         "c keeps its first value: add the sum of the differences c_i^+ - c_i over n. One cause is that the server does "
         "not update c, another that c_i is overwritten before the difference is taken, which then is zero",
@@ -312,6 +332,11 @@ FAULTS = (
     ),
     control_fault(
         NO_C, "c_i^+ = c_i + (w - y)/(K eta_l) lacks the term - c", control=lambda a, o, t: t.own + a.mean_gradient(t)
+    ),
+    control_fault(
+        "c_i and c are missing in the new control variate",
+        "c_i^+ is (w - y)/(K eta_l) alone, a mean of corrected gradients: add c_i - c, which takes out the correction",
+        control=lambda a, o, t: a.mean_gradient(t),
     ),
     control_fault(
         "the new control variate has the wrong sign",
