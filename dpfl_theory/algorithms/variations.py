@@ -145,7 +145,7 @@ def _one_buffer() -> Fault:
         def shared(a: Any, o: Any, i: Any) -> Any:
             return a.made.setdefault("", remembering(lambda v, g: (v := g if v is None else b * v + g, v)))
 
-        said = f"{ONE_BUFFER_TEXT}; b = {b:.4g}"
+        said = f"with b = {b:.4g}, {ONE_BUFFER_TEXT}"
         return local_fault(ONE_BUFFER, said, optimizer=shared, round=Extends(with_new_optimizer))
 
     return with_number(ONE_BUFFER_TEXT, MOMENTUM, of)

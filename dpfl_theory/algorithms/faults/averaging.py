@@ -212,7 +212,7 @@ def added() -> tuple[Fault, ...]:
     def clipped(norm: float) -> Fault:
         return Fault(
             "clipped local gradients",
-            f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_: {unclipped}",
+            f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_. {unclipped}",
             "local",
             {"direction": Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm))},
         )
@@ -233,10 +233,10 @@ def added() -> tuple[Fault, ...]:
             {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
         )
 
-    unclipped = "leave it out, or declare it as the variation clip_gradient where you mean it"
+    unclipped = "Leave it out, or declare it as the variation clip_gradient where you mean it"
     decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
     return (
-        with_number(f"the gradient of a local step is clipped to a norm: {unclipped}", NORMS, clipped),
+        with_number(f"the gradient of a local step is clipped to a norm. {unclipped}", NORMS, clipped),
         with_number(
             f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
         ),
@@ -370,7 +370,7 @@ CLIPPING = (
     clip_fault(
         "what clipping cuts off is added in the next round",
         "the sum of what clipping cuts off messages is kept and added, unclipped, to the next round's sum, so that no "
-        "noise is enough: leave it out, or add it to a client's message before it is clipped",
+        "noise is enough. Leave it out, or add a client's rest to its next message before it is clipped",
         private=True,
         unaccounted=True,
         **rest_kept(),

@@ -101,7 +101,7 @@ def with_new_optimizer(inner: Callable[..., Any], a: Any, o: Any, w: Any, state:
 ONE_BUFFER = "one momentum buffer for all clients"
 ONE_BUFFER_TEXT = (
     "all clients of a round share one momentum buffer, so that a client's steps go on along gradients of the clients "
-    "before it: start each client with a new buffer"
+    "before it. Start each client with a new buffer"
 )
 SHARED = local_fault(
     ONE_BUFFER,
@@ -138,7 +138,7 @@ def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
 FORGOTTEN = control_fault(
     "what absent clients keep is lost",
     "what a client keeps is 0 again after a round without it, as where each round makes a new dictionary for its "
-    "cohort: keep it for clients that take no part",
+    "cohort. Keep it for clients that take no part",
     round=Extends(forgotten),
 )
 KEPT = (BY_POSITION, FORGOTTEN)

@@ -95,7 +95,7 @@ OWN = (
         clip_fault(
             "clip of microbatches' means",
             f"the mean gradient of {size} records is clipped, not each record's, so that a record can move the sum by "
-            "more than C: clip each record's gradient",
+            "more than C. Clip each record's gradient",
             private=True,
             message=microbatches(size),
         )

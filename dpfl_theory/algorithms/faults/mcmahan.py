@@ -58,8 +58,8 @@ def and_old(a: Any, o: Any, members: Any) -> Any:
 
 BY_STEPS = average_fault(
     "weights by numbers of steps",
-    "clients are weighted by their numbers of steps (batches), which differ from shares of the records where a last "
-    "batch has fewer of them: weight clients as the algorithm does",
+    "clients are weighted by their numbers of steps (batches), which are not those of records where a last batch is "
+    "smaller. Use the weights of the algorithm",
     weight=lambda a, o, i, members: in_steps(a, o, i),
     divisor=lambda a, o, members: o.tally(members, lambda i: in_steps(a, o, i)),
 )

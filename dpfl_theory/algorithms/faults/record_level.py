@@ -157,7 +157,7 @@ def rows_clipped(a: Any, o: Any, g: Any) -> Any:
 UNPROTECTED = tuple(
     control_fault(
         "control variates of gradients without noise",
-        f"c_i^+ is {words}, and information about it reaches the server through c and the client's next steps: form it "
+        f"c_i^+ is {words}, and information about it reaches the server through c and the client's next steps. Form it "
         "from the noisy local steps, c_i - c + (w - y)/(K eta_l)",
         private=True,
         unaccounted=True,

@@ -218,8 +218,8 @@ NEW = (
     ),
     control_fault(
         "the global step in the server's control variate",
-        "the change of c is multiplied by the server's step eta_g: add 1/n of the differences c_i^+ - c_i without this "
-        "factor, so that c stays the mean of all c_i",
+        "the change of c is multiplied by the server's step eta_g. Add the differences c_i^+ - c_i over n without it, "
+        "so that c stays the mean of all c_i",
         control_weight=lambda a, o: a.global_step / o.n,
     ),
     control_fault(
@@ -279,8 +279,8 @@ FAULTS = (
     ),
     control_fault(
         "control variates that start at the first gradients",
-        "before the first round all clients set their control variates to their gradients at w, and c is the mean of "
-        "these: start them at zero",
+        "before the first round all clients set their control variates to their gradients at w, and c is their mean: "
+        "start them at zero",
         private=True,
         unaccounted=True,
         initial=lambda a, o, w: first_gradients(o, w),
