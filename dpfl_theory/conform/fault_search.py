@@ -385,7 +385,7 @@ class _Search:
     ) -> None:
         self.reference, self.reading, self.paths, self.left = reference, reading, paths, left
         self.firsts = [one.first for one in paths]
-        self.seen = all(first.points for first in self.firsts)
+        self.seen = any(first.points for first in self.firsts)
         """Whether the points of the function are known: not where it reads the records itself."""
         self._faults = faults
         self.silent: list[Fault] = []

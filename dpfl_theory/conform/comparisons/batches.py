@@ -125,9 +125,13 @@ def _drawn(case: Case, v: Values) -> Finding | None:
 
 
 def _of(case: Case, path: Path) -> Iterator[BatchRun]:
+    """The batches of each client. A round has one lot, which may be taken in parts."""
     choices = chosen(case.subject, path)
     for client in map(int, path.who[0]):
-        yield BatchRun(client, tuple(tuple(one["batches"].get(client, ())) for one in choices))
+        own = [tuple(one["batches"].get(client, ())) for one in choices]
+        if case.reference.algorithm.lots:
+            own = [(sum(parts, ()),) if parts else () for parts in own]
+        yield BatchRun(client, tuple(own))
 
 
 def _ways(run: BatchRun, records: int) -> float:

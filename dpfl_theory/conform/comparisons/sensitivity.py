@@ -124,8 +124,8 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all comparisons{setting}, "
-            f"and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
+            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all "
+            f"comparisons{setting}, and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
         ),
     }
