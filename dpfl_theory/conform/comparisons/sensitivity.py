@@ -125,7 +125,8 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "epsilon_claimed": claimed,
         "told": (
             f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all "
-            f"comparisons{setting}, and the hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
+            f"comparisons{setting}, and the hyper-parameters allow {here.allowed:.4g}; {there}, and "
+            f"{claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
         ),
     }
