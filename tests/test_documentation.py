@@ -251,7 +251,7 @@ def test_the_search_index_has_every_statement_and_command(site: Path) -> None:
     index = json.loads((site / "searchindex.js").read_text().removeprefix("Search.setIndex(").removesuffix(")"))
     names = {f"{prefix}.{entry[-1]}" for prefix, entries in index["objects"].items() for entry in entries}
     assert {s.id for s in statements.all_statements()} <= names
-    assert {"dpfl-theory-check.--budget", "dpfl_theory.simulation.FedAvg"} <= names
+    assert {"dpfl-theory-check.--budget", "dpfl_theory.algorithms.fedavg.FedAvg.faults"} <= names
 
 
 CHROMIUM = os.environ.get("DPFL_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")

@@ -49,7 +49,7 @@ MOST = 2000
 """The largest count of noise numbers in a path, each of which costs a run."""
 MORE_STEPS = 4
 """The number of local steps on a path on which many are seen."""
-FEW, LATE, WORK = 3, 12, 900
+FEW, LATE, WORK = 3, 12, 750
 """The number of successive rounds whose noise is compared: few, many, and a limit on all rounds run for these, which
 may reduce them."""
 

@@ -96,7 +96,7 @@ def test_what_runs_is_what_was_accounted_for(name: str, sampling: str) -> None:
     replicates = {k: np.full(2, v) if k in ("sigma", "C", "c") else v for k, v in one.certified(values).items()}
     run, accounted = one.algorithm(replicates), one.mechanism(values).describe()
     assert (run.cohort.scheme, run.cohort.size) == (accounted["sampling"], accounted["cohort"]) == (sampling, 4.0)
-    assert getattr(run, "noise", "per-client") == accounted["noise"]
+    assert accounted["noise"] == ("average" if "noise" in run.describe().get("replaced", ()) else "per-client")
 
 
 REFUSED = [

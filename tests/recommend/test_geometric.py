@@ -104,8 +104,8 @@ def test_what_has_no_solution() -> None:
 
 
 READ = {
-    "das2022.theorem4a": 4,
-    "das2022.theorem4b.repaired": 4,
+    "das2022.theorem4a": 5,
+    "das2022.theorem4b.repaired": 5,
     "shulgin2025.theorem2": 3,
     "noble2022.theoremC.1.explicit": 7,
     "noble2022.theoremC.1.strongly-convex.repaired": 6,

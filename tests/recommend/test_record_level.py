@@ -225,7 +225,12 @@ def test_processes_find_what_one_finds() -> None:
 @pytest.mark.slow
 def test_only_one_unit_may_be_compared() -> None:
     found = compare(ALIKE, Budget(EPSILON, DELTA, rounds=16), unit="record", plan=TINY)
-    assert {row["name"] for row in found["algorithms"]} == {"dp-fedavg-record", "dp-scaffold", "dp-sgd-record"}
+    assert {row["name"] for row in found["algorithms"]} == {
+        "dp-fedavg-record",
+        "dp-scaffold",
+        "dp-sgd",
+        "dp-sgd-record",
+    }
     assert list(found["recommended_by_unit"].values()) == [found["recommended"]]
 
 

@@ -44,11 +44,11 @@ VAGUE = ("no noise", ANOTHER, SCALED, CHANGES, STAYS, APART)
 
 def explained(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """No finding where a reading agrees with the function; else the faults that agree with it, or the difference."""
-    fitting = [one for one in case.reference.readings if explains(player_of(case.reference, one), seen)]
-    if fitting:
-        case.reading = case.by_draws(fitting)[0]
-        case.suspects, case.explained = [candidate(case.reference, case.reading, ())], True
-        return []
+    for reading in case.by_draws(case.reference.readings):
+        if explains(player_of(case.reference, reading), seen):
+            case.reading = reading
+            case.suspects, case.explained = [candidate(case.reference, reading, ())], True
+            return []
     if still := _at_rest(case, seen):
         return still
     found = find(case.reference, case.with_more_steps(seen), case.search)
