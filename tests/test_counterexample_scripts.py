@@ -103,9 +103,9 @@ def test_it_stands_alone_and_is_short(cause: Cause) -> None:
 @running
 def test_it_runs_and_prints_the_numbers_of_the_letter(cause: Cause, told: dict[str, Any]) -> None:
     assert told[cause.id]["error"] == ""
-    printed = NUMBER.findall(told[cause.id]["out"])
+    printed = NUMBER.findall(told[cause.id]["out"].replace("e-0", "e-"))
     assert printed, "it prints both sides"
-    reported = set(NUMBER.findall(re.sub(r"10\^\(?-(\d)\)?", r"1e-0\1", plain(cause.example))))
+    reported = set(NUMBER.findall(plain(cause.example).replace("e-0", "e-")))
     assert set(printed) <= reported, f"the report to the authors lacks {sorted(set(printed) - reported)}"
 
 

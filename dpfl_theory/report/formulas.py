@@ -28,6 +28,8 @@ _ATTRIBUTES = frozenset({
 })  # fmt: skip
 _ALONE = re.compile(r"<mrow>(<m[ino]>[^<]*</m[ino]>)</mrow>")
 """A group of one element."""
+_USUAL = re.compile(r'<mo stretchy="true" fence="true" form="(?:prefix|postfix)">(?=[()\[\]{}]</mo>)')
+"""What a parenthesis has by itself."""
 _EXPONENT = re.compile(r"\^(-?[0-9/]+)")
 """An exponent of a unit."""
 
@@ -171,7 +173,8 @@ def mathml(text: str, display: str = "block") -> str:
         made = ElementTree.tostring(tree, encoding="unicode")  # escaped again: the converter leaves that to others
     except Exception:  # LaTeX from a file may be any text, and the converter has no error of its own for it
         made = f'<math display="{display}"><mtext>{escape(text)}</mtext></math>'
-    return _ALONE.sub(r"\1", made.replace(' fence="false"', "").replace(' display="inline"', ""))
+    made = _USUAL.sub("<mo>", made.replace(' fence="false"', "").replace(' display="inline"', ""))
+    return _ALONE.sub(r"\1", made)
 
 
 def _admit(element: Any) -> None:

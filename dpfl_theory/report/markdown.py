@@ -40,7 +40,7 @@ def html(text: str) -> str:
     r"""The Markdown of one paragraph as HTML; what looks like HTML in it is escaped.
 
     >>> html(r"if $\eta \le 1/L$ <b>")
-    'if <math><mrow><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></mrow></math> &lt;b&gt;'
+    'if <math><mi>η</mi><mo>≤</mo><mn>1</mn><mo>/</mo><mi>L</mi></math> &lt;b&gt;'
     >>> html("*all* `x_0`")
     '<em>all</em> <code>x_0</code>'
     """
@@ -69,11 +69,11 @@ def _words(text: str) -> str:
 def _formula(latex: str) -> str:
     """A formula; a long one in parts, between which a line may break."""
     made = mathml(latex, "inline").replace(' stretchy="false"', "")
-    if len(plain(f"${latex}$")) <= UNBROKEN:
-        return made
     (row,) = ElementTree.fromstring(made)
-    if row.tag != "mrow":
+    if row.tag != "mrow" or row.attrib:
         return made
+    if len(plain(f"${latex}$")) <= UNBROKEN:  # without the row, which a formula is by itself
+        return made.replace("<math><mrow>", "<math>", 1).removesuffix("</mrow></math>") + "</math>"
     places = _breaks(row)
     for i in places:  # a part that starts with a sign keeps the space around it
         row[i].set("form", "infix")
@@ -83,7 +83,7 @@ def _formula(latex: str) -> str:
 def _part(elements: list[Any]) -> str:
     """Some elements of a formula, which scroll where they are many."""
     inside = "".join(ElementTree.tostring(element, encoding="unicode") for element in elements)
-    part = f"<math><mrow>{inside}</mrow></math>"
+    part = f"<math>{inside}</math>"
     return f'<span class="long">{part}</span>' if inside.count("<m") > WIDE else part
 
 
