@@ -128,10 +128,12 @@ class Case:
             return every
         path = self.plan.spreads[0].path.first
         try:
-            drawn = probe_without_noise(self.subject, path.world, path.v, path.who).numbers
+            drawn = probe_without_noise(self.subject, path.world, path.v, path.who)
         except UserFunctionError:
             return every
-        return sorted(every, key=lambda one: one.once != (drawn < 2 * path.world.d))
+        few = drawn.numbers < 2 * path.world.d and len(drawn.draws) < len(path.who[0])
+        once = few or drawn.numbers == path.world.d
+        return sorted(every, key=lambda one: one.once != once)
 
     def with_more_steps(self, seen: Sequence[ObservedDifference]) -> list[ObservedDifference]:
         """What was seen, after a path with more local steps, if the function takes their number: in two or three steps
