@@ -106,7 +106,7 @@ ONE_BUFFER_TEXT = (
 SHARED = local_fault(
     ONE_BUFFER,
     ONE_BUFFER_TEXT,
-    optimizer=Extends(lambda inner, a, o, i: a.made.setdefault("", inner(o, i))),
+    optimizer=Extends(lambda inner, a, o, i: a.made.setdefault("", inner(o, int(i)))),  # one client after the other
     round=Extends(with_new_optimizer),
 )
 """For algorithms with local momentum."""
