@@ -56,6 +56,11 @@ class ObservedDifference:
     """Numbers of the noise, each of which costs a run."""
 
     @property
+    def path(self) -> Path:
+        """The path of the probe."""
+        return self.probe.path if isinstance(self.probe, Spread) else self.probe
+
+    @property
     def hidden(self) -> bool:
         """Whether it is unknown which records the function used. A part s is drawn, and it took all gradients."""
         drawn = float(self.probe.v.get("s", 1.0)) < 1.0 and bool(self.choices)

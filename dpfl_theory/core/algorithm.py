@@ -112,8 +112,8 @@ def fault(
     **parts: Callable[..., Any] | Extends,
 ) -> Fault:
     """A fault, its parts as keywords."""
-    made = Fault(name, description, role, parts, seen, private, None, (), plain, once, equivalent_to)
-    return replace(made, unaccounted=True) if unaccounted else made
+    facts = {"plain": plain, "once": once, "equivalent_to": equivalent_to, "unaccounted": unaccounted}
+    return Fault(name, description, role, parts, seen, private, **facts)  # type: ignore[arg-type]
 
 
 def with_number(description: str, usual: tuple[float, ...], of: Callable[[float], Fault]) -> Fault:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from dpfl_theory.algorithms.faults.record_level import LOTS
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.fault_search import ObservedDifference
-from dpfl_theory.conform.probes import Path, Spread, chosen
+from dpfl_theory.conform.probes import Path, chosen
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import SHARES, cohorts, world
@@ -59,7 +59,7 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
     for one in seen:
         if "s" not in one.probe.v or one.choices is None:
             continue
-        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        path = one.path
         for reported in one.choices:
             for client, drawn in reported["batches"].items():
                 if any(len(set(batch)) < len(batch) for batch in drawn):
@@ -89,21 +89,23 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
 def _epochs(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
     """Epochs with as many batches as the algorithm has, which do not have every record once."""
     size = case.reference.algorithm.parameters.get("batch_size")
-    for one in seen if size is not None else ():
-        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
-        b = int(path.v[size.symbol]) if size is not None else 0
+    if size is None:
+        return None
+    for one in seen:
+        b = int(one.path.v[size.symbol])
         for client, drawn in ((i, own) for reported in one.choices or () for i, own in reported["batches"].items()):
-            records = len(path.world.records[client].y)
-            many = math.ceil(records / b) if b else 1
-            epochs = [sorted(sum(drawn[k : k + many], ())) for k in range(0, len(drawn), many)]
-            if len(drawn) != many * path.v["local_steps"] or all(own == [*range(records)] for own in epochs):
+            whole = list(range(len(one.path.world.records[client].y)))
+            many = math.ceil(len(whole) / b) if b else 1
+            if len(drawn) != many * one.path.v["local_steps"]:
                 continue
-            own = next(own for own in epochs if own != [*range(records)])
-            said = (
-                "an epoch has some records several times, or not at all: the algorithm splits the records of a client "
-                "into batches, so that an epoch has each record once"
-            )
-            return _finding(case, "batches that do not split the records", said, f"client {client}: {own}", False)
+            epochs = (sorted(sum(drawn[k : k + many], ())) for k in range(0, len(drawn), many))
+            if (other := next((own for own in epochs if own != whole), None)) is not None:
+                said = (
+                    "an epoch has some records several times, or not at all: the algorithm splits the records of a "
+                    "client into batches, so that an epoch has each record once"
+                )
+                seen_ = f"client {client}: {other}"
+                return _finding(case, "batches that do not split the records", said, seen_, private=False)
     return None
 
 

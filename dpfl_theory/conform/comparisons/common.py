@@ -11,7 +11,7 @@ from dpfl_theory.algorithms.faults.scaffnew import COINS
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.comparisons.batches import batches
 from dpfl_theory.conform.fault_search import ObservedDifference
-from dpfl_theory.conform.probes import LONG_STEP, Path, Spread, probe_without_noise, responses
+from dpfl_theory.conform.probes import LONG_STEP, Path, probe_without_noise, responses
 from dpfl_theory.conform.quantiles import binomial
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.traces import observed_choices
@@ -29,7 +29,7 @@ def common(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Findi
 def not_finite(case: Case, seen: Sequence[ObservedDifference]) -> list[Finding]:
     """The finding that the function gives numbers that are not finite where the algorithm gives finite ones."""
     for one in seen:
-        path = one.probe.path if isinstance(one.probe, Spread) else one.probe
+        path = one.path
         if not np.isfinite(one.value).all() and np.isfinite(path.outcome(case.reference.round, one.choices)).all():
             said = "the function gives numbers that are not finite where the algorithm gives finite ones"
             return [Finding("numbers that are not finite", said, one.probe.name, case.lines("clip"))]
