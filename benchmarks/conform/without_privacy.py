@@ -134,6 +134,20 @@ FEDAVG += (
     ),
     (
         "fedavg_weighted",
+        "y = y - lr * client.gradient(y, order[first : first + batch_size])",
+        "v = 0.9 * v + client.gradient(y, order[first : first + batch_size])\n            y = y - lr * v",
+        "local momentum that starts again in each epoch",
+        "        for first in",
+        "        v = 0.0 * w\n        for first in",
+    ),
+    (
+        "fedavg_weighted",
+        "client.gradient(y, order[first : first + batch_size])",
+        "client.gradient(y, order[first : first + batch_size]) * len(order[first : first + batch_size]) / batch_size",
+        "gradients of a small batch are divided by B",
+    ),
+    (
+        "fedavg_weighted",
         SIZES,
         "sizes = [-(-len(clients[i]) // batch_size) for i in cohort]",
         "weights by numbers of steps",
@@ -217,6 +231,12 @@ FEDNOVA: tuple[tuple[Any, ...], ...] = (
         "one momentum buffer for all clients",
         "    directions, norms",
         "    train.buffer = np.zeros_like(w)\n    directions, norms",
+    ),
+    (
+        "fednova",
+        "        order = rng",
+        "        buffer = np.zeros_like(w)\n        order = rng",
+        "local momentum that starts again in each epoch",
     ),
     ("fednova", "w - tau_eff * lr", "w - lr", "no tau_eff"),
     ("fednova", "(lr * norm)", "lr", "no normalisation", "w - tau_eff * lr", "w - lr"),

@@ -50,11 +50,14 @@ class Operations:
         """grad f_i(y), or the mean over some records."""
         return self.clients[int(i)].gradient(y, records)
 
-    def batch_gradient(self, i: int, y: Array, size: int | None = None) -> Array:
-        """The mean gradient over client i's next batch of records; grad f_i(y) where it draws none."""
+    def batch_gradient(self, i: int, y: Array, size: int | None = None, of: int | None = None) -> Array:
+        """The mean gradient over client i's next batch of records; grad f_i(y) where it draws none. of: what the sum of
+        gradients is divided by, in place of the number of records."""
         own = (self._batches or {}).get(int(i), ())
         k = self._taken[i] = self._taken.get(i, -1) + 1
-        return self.clients[int(i)].gradient(y, list(own[k % len(own)]) if own else None)
+        batch = list(own[k % len(own)]) if own else None
+        mean = self.clients[int(i)].gradient(y, batch)
+        return (self.records(i) if batch is None else len(batch)) / of * mean if of else mean
 
     def batches(self, i: int) -> int:
         """The number of batches of records that client i draws in this round; 0 where it draws none."""

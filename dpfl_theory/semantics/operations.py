@@ -137,7 +137,7 @@ class WorldOperations(BaseOperations):
         k = self._asked[who] = self._asked.get(who, -1) + 1
         return self.world.stochastic_gradient(client, y, "error", self._t, client, k, run=run)
 
-    def batch_gradient(self, i: int, y: Vector, size: int | None = None) -> Vector:
+    def batch_gradient(self, i: int, y: Vector, size: int | None = None, of: int | None = None) -> Vector:
         """grad f_i(y): a world has no batches of records."""
         if size:
             raise InputError(f"batches of {size} records are given, and a world has no records: set their size to 0")

@@ -245,9 +245,10 @@ class BatchOperations:
         step = self._next(RECORDS)
         return context.engine.subsets(context.replicates, self._k, self._clients(i), own.sizes, own.counts, step), own
 
-    def batch_gradient(self, i: Any, y: Any, size: int | None = None) -> Any:
+    def batch_gradient(self, i: Any, y: Any, size: int | None = None, of: int | None = None) -> Any:
         """The mean gradient over each client's next batch of this size. A round splits a client's records once, at
-        random, and the last batch has what is left; grad f_i(y) for a size of 0."""
+        random, and the last batch has what is left; grad f_i(y) for a size of 0. of: what the sum of gradients is
+        divided by, in place of the number of records."""
         if not size:
             return self.gradient(i, y)
         context = self._context
@@ -267,7 +268,7 @@ class BatchOperations:
 
         sums = total(last) - total(first) if first.any() else total(last)
         number = context.engine.asarray((last - first).astype(np.float64))
-        return sums / number[clients][:, :, None]
+        return sums / (of or number[clients][:, :, None])
 
     def _lots(self, i: Any, share: float) -> Any:
         """The numbers of the records of the clients' lots (n, S, b), ascending, with -1 after them. Each record is in

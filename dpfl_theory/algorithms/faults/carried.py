@@ -112,6 +112,47 @@ SHARED = local_fault(
 """For algorithms with local momentum."""
 
 
+def _in_epochs() -> Iterator[Fault]:
+    """The optimizer of an epoch: the algorithm's own, or one with momentum."""
+    name, text = "local momentum that starts again in each epoch", "a client's momentum buffer is new in each epoch"
+
+    def anew(make: Callable[[Any, Any], Any], a: Any, o: Any, i: Any) -> Callable[[Any], Any] | None:
+        step, taken = make(o, i), 0
+
+        def steps(g: Any) -> Any:
+            nonlocal step, taken
+            if taken and taken % a.batches(o, i) == 0:
+                step = make(o, i)
+            taken += 1
+            return step(g)
+
+        return step and steps
+
+    def of(b: float) -> Fault:
+        def heavy(o: Any, i: Any) -> Callable[[Any], Any]:
+            v = 0.0
+
+            def step(g: Any) -> Any:
+                nonlocal v
+                v = b * v + g
+                return v
+
+            return step
+
+        return local_fault(
+            name,
+            f"{text}, with b = {b:.4g}: the algorithm has no momentum",
+            optimizer=Extends(lambda inner, a, o, i: inner(o, i) or anew(heavy, a, o, i)),
+        )
+
+    yield local_fault(name, f"{text}: use one buffer in all epochs of a round", optimizer=Extends(anew))
+    yield with_number(f"{text}: the algorithm has no momentum", MOMENTUM, of)
+
+
+IN_EPOCHS = tuple(_in_epochs())
+"""For algorithms with epochs of batches."""
+
+
 def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round whose clients read and write the memory of their place in the cohort, not their own."""
     first, own = a.initial(o, w) if state is None else state

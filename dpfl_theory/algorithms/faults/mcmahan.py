@@ -9,7 +9,7 @@ from typing import Any
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import average_fault, local_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS, one_message
-from dpfl_theory.algorithms.faults.carried import CARRIED
+from dpfl_theory.algorithms.faults.carried import CARRIED, IN_EPOCHS
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
 
@@ -251,10 +251,17 @@ TRAINING = (
         steps=lambda a, o, i: a.local_steps,
     ),
     local_fault(
+        "gradients of a small batch are divided by B",
+        "the sum of a batch's gradients is divided by B, also where the batch has fewer records, so that its step is "
+        "shorter: divide it by the number of records in the batch",
+        gradient=lambda a, o, i, y: o.batch_gradient(i, y, a.batch_size, of=a.batch_size),
+    ),
+    local_fault(
         "the last batch is left out",
         "a batch with fewer than B records is left out: take it too, as the algorithm splits all records",
         steps=lambda a, o, i: a.local_steps * (o.records(i) // a.batch_size if a.batch_size else 1),
     ),
+    *IN_EPOCHS,
     *(one for one in LOCAL if one.name not in {"a single local step", *(step.name for step in STEPS)}),
 )
 """Mistakes in the local epochs."""
