@@ -9,7 +9,16 @@ from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = ["SERVER_NOISE", "Averaging", "mean_of_clients", "over_cohort", "weighted_difference", "with_momentum"]
+__all__ = [
+    "SERVER_NOISE",
+    "Averaging",
+    "heavy_ball",
+    "mean_of_clients",
+    "over_cohort",
+    "remembering",
+    "weighted_difference",
+    "with_momentum",
+]
 
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
@@ -172,6 +181,23 @@ class Averaging(Algorithm):
     def deviation(self, o: Any) -> Any:
         """The standard deviation of the noise on the average of a full cohort."""
         return self.sigma
+
+
+def remembering(of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any], Any]:
+    """An optimizer with a memory, which is None at first: of(memory, g) is the next memory and the step."""
+    memory = None
+
+    def step(g: Any) -> Any:
+        nonlocal memory
+        memory, found = of(memory, g)
+        return found
+
+    return step
+
+
+def heavy_ball(b: float) -> Callable[[Any], Any]:
+    """An optimizer with momentum: v = b v + g, and a step along v."""
+    return remembering(lambda v, g: (v := g if v is None else b * v + g, v))
 
 
 def with_momentum(kind: type[Averaging]) -> type[Averaging]:

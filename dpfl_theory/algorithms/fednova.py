@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.averaging import heavy_ball, over_cohort
 from dpfl_theory.algorithms.faults import average_fault
 from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
 from dpfl_theory.core.algorithm import Fault, Reading
@@ -44,14 +44,7 @@ class FedNova(McMahanFedAvg):
     )
 
     def optimizer(self, o: Any, i: Any) -> Callable[[Any], Any] | None:
-        velocity = o.zero
-
-        def step(g: Any) -> Any:
-            nonlocal velocity
-            velocity = self.momentum_factor * velocity + g
-            return velocity
-
-        return step
+        return heavy_ball(self.momentum_factor)
 
     def accumulated(self, o: Any, i: Any) -> Any:
         """||a_k||_1."""

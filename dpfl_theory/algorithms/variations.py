@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.averaging import Averaging, heavy_ball, remembering
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
 from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
@@ -54,18 +54,6 @@ class Variation:
 DECLARE = "declare it as the variation {} where you mean it"
 Step = Callable[[Any, Any, float], tuple[Any, Any]]
 """(memory or None, g, number) -> (memory, step)."""
-
-
-def remembering(of: Callable[[Any, Any], tuple[Any, Any]]) -> Callable[[Any], Any]:
-    """An optimizer with a memory, which is None before the first step."""
-    memory = None
-
-    def step(g: Any) -> Any:
-        nonlocal memory
-        memory, found = of(memory, g)
-        return found
-
-    return step
 
 
 MOMENTA: tuple[tuple[str, str, Step], ...] = (
@@ -143,7 +131,7 @@ def _one_buffer() -> Fault:
 
     def of(b: float) -> Fault:
         def shared(a: Any, o: Any, i: Any) -> Any:
-            return a.made.setdefault("", remembering(lambda v, g: (v := g if v is None else b * v + g, v)))
+            return a.made.setdefault("", heavy_ball(b))
 
         said = f"with b = {b:.4g}, {ONE_BUFFER_TEXT}"
         return local_fault(ONE_BUFFER, said, optimizer=shared, round=Extends(with_new_optimizer))

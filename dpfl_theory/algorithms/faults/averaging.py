@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.averaging import heavy_ball, over_cohort
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, cohort_fault, local_fault, noise_fault, step_fault
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
@@ -254,18 +254,6 @@ def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
     return y
 
 
-def added_up() -> Callable[[Any], Any]:
-    """An optimizer that steps along the sum of all directions so far."""
-    total: Any = 0.0
-
-    def step(g: Any) -> Any:
-        nonlocal total
-        total = total + g
-        return total
-
-    return step
-
-
 LOCAL = (
     *STEPS,
     *added(),
@@ -289,7 +277,7 @@ LOCAL = (
         "gradients add up over the local steps",
         "a local step moves along the sum of all gradients since the round's start, as where they are not set to zero "
         "(optimizer.zero_grad) before each step: this is momentum with b = 1",
-        optimizer=lambda a, o, i: added_up(),
+        optimizer=lambda a, o, i: heavy_ball(1.0),
     ),
     local_fault(
         "the local steps go uphill",

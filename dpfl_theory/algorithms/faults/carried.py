@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from dpfl_theory.algorithms.averaging import over_cohort
+from dpfl_theory.algorithms.averaging import heavy_ball, over_cohort
 from dpfl_theory.algorithms.faults import clip_fault, cohort_fault, control_fault, local_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import Part, scaled
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
@@ -129,20 +129,10 @@ def _in_epochs() -> Iterator[Fault]:
         return step and steps
 
     def of(b: float) -> Fault:
-        def heavy(o: Any, i: Any) -> Callable[[Any], Any]:
-            v = 0.0
-
-            def step(g: Any) -> Any:
-                nonlocal v
-                v = b * v + g
-                return v
-
-            return step
-
         return local_fault(
             name,
             f"{text}, with b = {b:.4g}: the algorithm has no momentum",
-            optimizer=Extends(lambda inner, a, o, i: inner(o, i) or anew(heavy, a, o, i)),
+            optimizer=Extends(lambda inner, a, o, i: inner(o, i) or anew(lambda *_: heavy_ball(b), a, o, i)),
         )
 
     yield local_fault(name, f"{text}: use one buffer in all epochs of a round", optimizer=Extends(anew))
