@@ -47,7 +47,7 @@ __all__ = [
     "statements",
     "sweep",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
 
 _LAZY = {
     "Evidence": "dpfl_theory.core.evidence",

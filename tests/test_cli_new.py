@@ -140,7 +140,7 @@ def test_a_paper_is_written_and_holds(
     for name, message in (
         ("ours2026", "exists already: choose another name"),
         ("li2020", "the catalogue has the paper 'li2020' already: write li2020b"),
-        ("Our paper", "'Our paper' is not the id of a paper: write its first author and the year, such as li2020"),
+        ("Our paper", "'Our paper' is not the id of a paper: write its first author and the year, such as ours2026"),
     ):
         assert main(["new", "paper", name]) == 2
         assert message in capsys.readouterr().err

@@ -51,7 +51,7 @@ def theorem(
 
 @group.command()
 def paper(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper's id: first author and year, such as li2020.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The paper's id: first author and year, as in ours2026.")],
     output: Annotated[
         str | None, typer.Option(metavar="DIR", help=f"A new folder [default: {HERE}/NAME of this checkout].")
     ] = None,

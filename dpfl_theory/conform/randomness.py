@@ -95,17 +95,19 @@ class RecordingGenerator(np.random.Generator):
 
     def _noise(self, kind: str, mean: Any, deviation: Any, size: Any, true: Callable[[], Any]) -> Any:
         shape = np.broadcast_shapes(np.shape(mean), np.shape(deviation)) if size is None else size
-        values = np.full(shape, mean, dtype=np.float64)
+        values = np.empty(shape)
+        values[...] = mean
         first, self.numbers = self.numbers, self.numbers + values.size
-        scales = np.asarray(deviation, dtype=np.float64)
         if self._mode != "set":  # where the same draws were recorded before
+            scales = np.asarray(deviation, dtype=np.float64)
             least, most = (float(scales.min()), float(scales.max())) if values.size else (0.0, 0.0)
             self.draws.append(Draw(kind, values.size, least, most, _place()))
         if self._mode == "live":
             return true()
         for at in range(max(self._at, first), min(self._at + self._count, first + values.size)):
             size = self._size / (1.0 + 0.618 * (at - self._at))
-            values.flat[at - first] += size * np.broadcast_to(scales, values.shape).flat[at - first]
+            scales = np.broadcast_to(np.asarray(deviation, dtype=np.float64), values.shape)
+            values.flat[at - first] += size * scales.flat[at - first]
         return values if values.ndim or size is not None else float(values)
 
     def normal(self, loc: Any = 0.0, scale: Any = 1.0, size: Any = None) -> Any:

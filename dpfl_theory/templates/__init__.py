@@ -48,7 +48,7 @@ def paper(name: str) -> dict[str, str]:
     from dpfl_theory.statements import papers
 
     if not _PAPER.fullmatch(name):
-        raise InputError(f"{name!r} is not the id of a paper: write its first author and the year, such as li2020")
+        raise InputError(f"{name!r} is not the id of a paper: write its first author and the year, such as ours2026")
     if name in papers():
         raise InputError(f"the catalogue has the paper {name!r} already: write {name}b")
     folder = files(__name__).joinpath("paper_folder")
