@@ -384,7 +384,7 @@ FEDDYN: tuple[tuple[Any, ...], ...] = (
         "- h / alpha",
         "- old / alpha",
     ),
-    ("feddyn", "moved / len(cohort)", "moved / len(clients)", "the mean over all clients in place of the cohort"),
+    ("feddyn", "moved / len(cohort)", "moved / len(clients)", "division by n in place of the cohort"),
     ("feddyn", "moved / len(cohort) - h", "0.0 - h", "h is subtracted from w in place of the clients' mean"),
     (
         "feddyn",

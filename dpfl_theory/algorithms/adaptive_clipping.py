@@ -5,7 +5,8 @@ For a cohort S of m clients, with b_i = 1 where ||Delta_i|| <= C, else 0, and z_
     v = beta v + (1/m) (sum_{i in S} clip(Delta_i, C) + N(0, (z_delta C)^2 I));  w = w + eta_s v
     b = (1/m) (sum_{i in S} (b_i - 1/2) + N(0, sigma_b^2)) + 1/2;                C = C exp(-eta_C (b - gamma))
 
-A client moves the two sums by at most C and 1/2, so that together they are one Gaussian mechanism with multiplier z.
+A client that is left out moves the two sums by at most C and 1/2, so that together they are one Gaussian mechanism with
+multiplier z. Where a client is replaced it moves them by 2C and 1, and both noises are twice as large.
 The halves matter only where m is random: the paper prints (1/m)(sum b_i + noise) for cohorts of m, which is the same.
 """
 
@@ -68,7 +69,7 @@ class AdaptiveClipping(Central):
         trials=(0.2, 1.5),
     )
     count_noise = Parameter(
-        *("sigma_b", "noise of the count; 0 for 5 z"),
+        *("sigma_b", "noise of the count; 0 for 5 z, or 10 z where a client is replaced"),
         kind="nonnegative",
         aliases=("count_noise", "clipped_count_stddev", "clip_count_stddev"),
         default=0.0,

@@ -1,7 +1,7 @@
 """The base of the private FedAvg of libraries: differences are clipped, and a trusted server adds noise to their sum.
 
-The noise is given by its multiplier z: the sum gets N(0, (z C)^2 I) where one client moves it by at most C, and twice
-that where a client is replaced.
+The noise is given by its multiplier z. The sum gets noise with the standard deviation z C where a client is left out or
+sends zero, and moves the sum by at most C. Where a client is replaced, the standard deviation is 2 z C.
 """
 
 from __future__ import annotations

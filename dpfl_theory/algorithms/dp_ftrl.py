@@ -4,7 +4,8 @@ The server's vector is that of the noisy sum of all messages so far, for the fir
 
     w_k = w_0 + (eta_s/r) (sum_{j <= k} sum_{i in S_j} clip(Delta_i, C) + N_k)
 
-N_k adds up the noise of the nodes that cover rounds 1 to k in a binary tree. Each node has N(0, (z C)^2 I), drawn once.
+N_k adds up the noise of the nodes that cover rounds 1 to k in a binary tree. Each node has N(0, (z C)^2 I), drawn once;
+where a client is replaced, twice this standard deviation.
 Let 2^h be the largest power of 2 that divides k. The node of the rounds k - 2^h + 1 to k is new, and N_k is N_{k - 2^h}
 and its noise. After ``restart`` rounds another tree begins, and the noise of the earlier ones stays in the sum.
 """
@@ -12,6 +13,7 @@ and its noise. After ``restart`` rounds another tree begins, and the noise of th
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.central import Central, third_party
@@ -32,18 +34,23 @@ def zeros(number: int) -> int:
     return (number & -number).bit_length() - 1
 
 
+ALL = "all clients in place of the cohort"
+EVERYONE = (
+    "all clients take part, whoever is in the cohort, so that accounting for fewer participations of a client does not "
+    "hold"
+)
 OWN = (
     noise_fault(
         "the noise of prefixes in place of its differences",
         "each round adds the noise of the whole prefix, so that the noise of all prefixes adds up: a round should add "
-        "N_k - N_(k-1), as where the noisy sum itself is taken",
+        "N_k - N_(k-1), for example where the noisy sum itself is taken",
         seen="google-research/federated, issue 30",
         added=lambda a, o, before, after: after,
     ),
     noise_fault(
         "the noise of prefixes in place of its differences",
         "each round adds the noise of the whole prefix, so that the noise of all prefixes of a tree adds up: a round "
-        "should add N_k - N_(k-1), as where the noisy sum itself is taken",
+        "should add N_k - N_(k-1), for example where the noisy sum itself is taken",
         seen="google-research/federated, issue 30",
         added=lambda a, o, before, after: after,
         begun=lambda a, o, nodes: tuple(o.zero for _ in nodes),
@@ -160,7 +167,8 @@ class DPFTRL(Central):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*OWN, *(one for one in super().faults() if not {"server", "now", "step"} & one.parts.keys()))
+        own = (*OWN, *(one for one in super().faults() if not {"server", "now", "step"} & one.parts.keys()))
+        return tuple(replace(one, description=EVERYONE, private=False) if one.name == ALL else one for one in own)
 
 
 ALGORITHMS = (DPFTRL,)

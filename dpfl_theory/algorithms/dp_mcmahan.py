@@ -1,10 +1,13 @@
 """DP-FedAvg of McMahan, Ramage, Talwar and Zhang 2018, Algorithm 1: capped weights and a fixed denominator.
 
 w_k = min(n_k/w_hat, 1) for a client with n_k records, W = sum_k w_k over all clients. Each client takes part with
-probability q. Its local steps end at y_k, and Delta_k = clip(y_k - w, S), flat or by layers with S_l = S/sqrt(m):
+probability q. Its local steps end at y_k, and Delta_k = clip(y_k - w, S), flat or by layers with S_l = S/sqrt(m). The
+paper's clients clip y - w after each local step, which is a reading here; many implementations clip once, at the end:
 
     w = w + (1/(q W)) sum_{k in S} w_k Delta_k + N(0, (z S/(q W))^2 I)
 
+This noise is for a client that is left out, or that sends zero; where one is replaced it is twice as large. W and the
+w_k are public constants: where they depend on private numbers of records, no accounting here covers that.
 The clipped denominator f_c divides the sum by max(q W, sum_{k in S} w_k) instead (W_min = W). One client then moves it
 by up to 2S/(q W), so its noise is twice as large.
 """
@@ -14,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.central import AS_PRINTED, Central
+from dpfl_theory.algorithms.central import Central
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Parameter
@@ -27,6 +30,17 @@ def by_layers(share: Any) -> Any:
 
 PER_LAYER = {"bound": by_layers(lambda a, m: a.threshold / m**0.5)}
 ALIKE = {"counted": lambda a, o, i: 1.0}
+
+
+def clipped_steps(a: Any, o: Any, w: Any, i: Any) -> Any:
+    """The end of local steps after each of which y - w is clipped, as the paper's clients do."""
+    direction, y = a.along(o, i, lambda y: a.direction(o, i, y, w)), w
+    for _ in range(int(a.steps(o, i))):
+        y = w + a.bound(o, o.descend(y, i, a.rate(o), 1, direction) - w, ())
+    return y
+
+
+EACH_STEP = {"local": clipped_steps}
 
 
 def took_part(a: Any, o: Any, members: Any) -> Any:
@@ -102,8 +116,10 @@ class DPMcMahanFedAvg(Central):
     title = "DP-FedAvg with capped weights"
     source = "McMahan et al. 2018 Algorithm 1"
     readings: ClassVar[tuple[Reading, ...]] = (
-        AS_PRINTED,
+        Reading("differences are clipped once, after the local steps"),
         Reading("each layer is clipped", PER_LAYER),
+        Reading("differences are clipped after each local step", EACH_STEP),
+        Reading("each layer is clipped, after each local step", {**PER_LAYER, **EACH_STEP}),
         Reading("all clients have the weight 1", ALIKE),
         Reading("all clients have the weight 1, and each layer is clipped", {**ALIKE, **PER_LAYER}),
         Reading(

@@ -4,6 +4,8 @@ In a step every record of every client is in the lot B independently with probab
 
     w = w - eta (1/(s N)) (sum_{j in B} g_j min(1, C/||g_j||) + N(0, (z C)^2 I))
 
+Where a record is replaced, the noise has twice this standard deviation. s N is a public constant.
+
 This is one step of an optimizer that has per-record gradients; one client with all records is central training.
 """
 

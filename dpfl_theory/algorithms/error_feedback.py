@@ -84,6 +84,9 @@ class ErrorFeedback(Algorithm):
         """The noise on the average."""
         return o.sum_of_noises(o.everyone, self.sigma) / o.n
 
+    def message_multiplier(self, o: Any) -> float | None:
+        return float(o.n**-0.5)
+
     def estimate(self, o: Any, before: Any, mean: Any) -> Any:
         """The server's estimate of the clients' mean gradient."""
         return before + self.memory_step * mean

@@ -6,7 +6,8 @@ A cohort S has the weights p_k = n_k/m, client k takes tau_k local steps, and rh
     a_k = (1 - rho^tau_k, ..., 1 - rho)/(1 - rho);  d_k = (w - y_k)/(eta ||a_k||_1);
     w = w - eta_g eta tau_eff sum_{k in S} p_k d_k,   tau_eff = sum_{k in S} p_k ||a_k||_1.
 Without momentum ||a_k||_1 = tau_k. The paper leaves tau_eff free, and names sum_k p_k tau_k too: the second reading.
-With E epochs of batches of B records, tau_k = E ceil(n_k/B). With equal steps it is `fedavg-mcmahan`.
+With E epochs of batches of B records, tau_k = E ceil(n_k/B). The paper sums over all clients; a cohort, its weights
+n_k/m and eta_g are as in implementations. With equal steps and rho = 0 it is `fedavg-mcmahan`.
 """
 
 from __future__ import annotations
@@ -82,6 +83,7 @@ class FedNova(McMahanFedAvg):
         return (*NORMALISATION, SHARED, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
 
 
+FREE = "The paper's general form leaves tau_eff free, so this is FedNova with another step of the server"
 BY_STEPS = (
     "differences are divided by the numbers of steps tau_k, and their mean is multiplied by that of the tau_k or "
     "||a_k||_1: with momentum a step's gradient counts in all later steps, and the divisor is ||a_k||_1"
@@ -89,18 +91,18 @@ BY_STEPS = (
 NORMALISATION = (
     average_fault(
         "tau_eff without weights",
-        "tau_eff is the plain mean over the clients: weight it by their shares of the records",
+        f"tau_eff is the plain mean over the clients: weight it by their shares of the records. {FREE}",
         effective=lambda a, o, members: o.tally(members, lambda i: a.accumulated(o, i)) / over_cohort(a, o, members),
     ),
     average_fault(
         "tau_eff is a sum",
-        "tau_eff is the sum over the clients, not their mean: weight it by their shares of the records",
+        f"tau_eff is the sum over the clients, not their mean: weight it by their shares of the records. {FREE}",
         effective=lambda a, o, members: o.tally(members, lambda i: a.accumulated(o, i)),
     ),
     average_fault(
         "tau_eff is the largest",
         "tau_eff is the largest ||a_k||_1 of the cohort: it is their mean, weighted by the clients' shares of "
-        "the records",
+        f"the records. {FREE}",
         effective=lambda a, o, members: max((a.accumulated(o, i) for i in members), default=0),
     ),
     average_fault(

@@ -7,8 +7,8 @@ and the cohort S, by coordinate:
     v = v - (1 - beta_2) Delta^2 sign(v - Delta^2)  (FedYogi)
     v = beta_2 v + (1 - beta_2) Delta^2             (FedAdam)
     w = w + eta m/(sqrt(v) + tau);   m = 0 and v = tau^2 before the first round (the paper asks for v >= tau^2).
-The first version has m^2 in place of Delta^2, which its authors call a typo (google-research/federated, issue 41). The
-experiments weight clients by their records. So there are four readings.
+Versions before August 2021 have m^2 in place of Delta^2, which the authors call a typo (google-research/federated,
+issue 41). The experiments weight clients by their records. So there are four readings.
 """
 
 from __future__ import annotations

@@ -60,7 +60,7 @@ TERM = (
     local_fault(
         "no proximal term",
         "the proximal term has no effect in the local steps: it is missing, or y is compared with itself, so that it "
-        "is 0, as where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
+        "is 0, for example where the parameters at the round's start are not copied; add mu (y - w) to each gradient",
         seen="FL-bench, issue 165; OpenFL, issue 823",
         pull=lambda a, o, y, w: o.zero,
     ),
@@ -93,8 +93,8 @@ TERM = (
     ),
     local_fault(
         "the proximal term is not squared",
-        "the loss gets (mu/2) times the sum of the layers' norms, as where norms of tensors are added in a loop: add "
-        "the squares of these norms",
+        "the loss gets (mu/2) times the sum of the layers' norms, for example where norms of tensors are added in a "
+        "loop: add the squares of these norms",
         pull=lambda a, o, y, w: o.by_layer(y - w, lambda part: o.stretch(part, 0.5 * a.proximal)),
     ),
     local_fault(
@@ -125,7 +125,8 @@ TERM = (
     ),
     local_fault(
         "half of the proximal term is overwritten",
-        "the loss gets -mu <y, w>, and the square of y is lost, as where the second part is assigned and not added",
+        "the loss gets -mu <y, w>, and the square of y is lost, for example where the second part is assigned and not "
+        "added",
         seen="FedDyn, issue 1",
         pull=lambda a, o, y, w: -a.proximal * w,
     ),

@@ -2,9 +2,9 @@
 
     Delta_i = clip(y_i - w, C) + N(0, (z C)^2 I);  w = w + eta_s (1/|S|) sum_{i in S} Delta_i
 
-z is the multiplier of a message. So the average of r messages has the noise z C/sqrt(r), sqrt(r) times that of a
-trusted server with the same multiplier. The server sees every message. Division by |S| uses nothing but those.
-"""
+z is the multiplier of a message that is sent or is zero; where a client is replaced the noise is twice as large. So
+the average of r messages has the noise z C/sqrt(r), sqrt(r) times that of a trusted server with the same multiplier.
+The server sees every message. Division by |S| uses nothing but those."""
 
 from __future__ import annotations
 
@@ -68,6 +68,8 @@ AGAIN = (
     "weights by numbers of records",
 )
 """Mistakes in an average and its noise that are listed here as mistakes in messages and their noise."""
+NO_DIVISION = "no division"
+"""Here noisy messages are summed, which costs no privacy."""
 
 
 class LocalDP(Central):
@@ -75,7 +77,7 @@ class LocalDP(Central):
 
     name = "dp-fedavg-local"
     title = "FedAvg with local differential privacy"
-    source = "Dwork and Roth 2014 Appendix A, on each message"
+    source = "the Gaussian mechanism (Dwork and Roth 2014 Appendix A) on each message of FedAvg"
     sigma_of = "message"
     noise_in_messages = True
     samplings = ("fixed", "poisson")
@@ -105,7 +107,8 @@ class LocalDP(Central):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*OWN, *(one for one in super().faults() if one.name not in AGAIN))
+        own = (*OWN, *(one for one in super().faults() if one.name not in AGAIN))
+        return tuple(replace(one, private=False) if one.name == NO_DIVISION else one for one in own)
 
 
 ALGORITHMS = (LocalDP,)

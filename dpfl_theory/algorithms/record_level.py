@@ -8,7 +8,7 @@ record moves the sum by up to 2C.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -106,6 +106,14 @@ class RecordLevel(Averaging):
         return float(path * self.threshold / o.records(0) / o.expected)
 
 
+def of_noisy_steps(faults: Iterable[Fault]) -> Iterator[Fault]:
+    """Mistakes of rounds whose local steps have noise: one more of these costs privacy."""
+    for one in faults:
+        if one.name == "one local step too many":
+            one = replace(one, description=f"{one.description}, which costs privacy", private=True)
+        yield one
+
+
 class DPScaffold(RecordLevel, Scaffold):
     """DP-SCAFFOLD, with record-level privacy."""
 
@@ -119,7 +127,7 @@ class DPScaffold(RecordLevel, Scaffold):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*RECORDS, *UNPROTECTED, *FAULTS)
+        return (*RECORDS, *UNPROTECTED, *of_noisy_steps(FAULTS))
 
 
 class RecordLevelFedAvg(RecordLevel):
@@ -131,7 +139,7 @@ class RecordLevelFedAvg(RecordLevel):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        return (*RECORDS, *(one for one in FAULTS if one.role not in ("control", "cohort")))
+        return (*RECORDS, *of_noisy_steps(one for one in FAULTS if one.role not in ("control", "cohort")))
 
 
 class DPSGDRecord(RecordLevelFedAvg):

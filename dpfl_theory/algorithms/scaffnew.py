@@ -41,7 +41,7 @@ class ScaffNew(Algorithm):
 
     name = "scaffnew"
     title = "ScaffNew"
-    source = "hou2023 Algorithm 2 without clipping and noise"
+    source = "Mishchenko et al. 2022 (Scaffnew), in the form of hou2023 Algorithm 2"
     observed = ("messages",)
     readings: ClassVar[tuple[Reading, ...]] = (
         Reading("w stays in rounds without a communication"),
@@ -198,6 +198,9 @@ class DPScaffNew(ScaffNew):
 
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.n**0.5)  # the n noises of a round are averaged
+
+    def message_multiplier(self, o: Any) -> float | None:
+        return float(o.n**-0.5)
 
     def sensitivity(self, o: Any) -> float:
         return float(self.threshold / o.n)

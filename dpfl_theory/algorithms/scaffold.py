@@ -1,4 +1,5 @@
-"""SCAFFOLD, as noble2022 Algorithm 1 prints it, with full gradients and control variates that start at zero.
+"""SCAFFOLD (Karimireddy et al. 2020 Algorithm 1, option II), as noble2022 Algorithm 1 prints it, with full gradients
+and control variates that start at zero.
 
 y = w;  K times  y = y - eta_l (grad f_i(y) - c_i + c);   c_i^+ = c_i - c + (w - y)/(K eta_l)
 w = w + eta_g mean_S (y_i - w);   c = c + (|S|/n) mean_S (c_i^+ - c_i);   c_i = c_i^+ for i in S
@@ -47,6 +48,11 @@ def corrected_after(a: Any, o: Any, i: Any, w: Any, correction: Any) -> Callable
     return lambda y: along(y) + correction
 
 
+def by_own_steps(a: Any, o: Any, t: Any) -> Any:
+    """c_i^+ with the client's number of steps and the round's step size, where these vary."""
+    return t.own - t.c + (t.w - t.y) / (a.steps(o, t.i) * a.rate(o))
+
+
 class Scaffold(Averaging):
     """SCAFFOLD with full gradients; the state is c and the clients' c_i."""
 
@@ -68,6 +74,14 @@ class Scaffold(Averaging):
         ),
         "momentum in the local steps": Reading(
             "momentum of the gradients alone, to whose steps c - c_i is added", {"corrected": corrected_after}
+        ),
+        **dict.fromkeys(
+            (
+                "a step size that decays with the rounds",
+                "clients with numbers of local steps of their own",
+                "local steps on batches of records",
+            ),
+            Reading("control variates divide by the client's own steps and step size", {"control": by_own_steps}),
         ),
     }
 

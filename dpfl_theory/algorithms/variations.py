@@ -183,7 +183,7 @@ def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fau
 
 
 def _own_decay() -> Fault:
-    """A local step size that decays each time that the client takes part, as where its scheduler is kept."""
+    """A local step size that decays each time that the client takes part, for example where its scheduler is kept."""
 
     def of(x: float) -> Fault:
         def optimizer(inner: Any, a: Any, o: Any, i: Any) -> Any:
@@ -238,20 +238,20 @@ OF_ALL = "weights over all clients in place of the cohort"
 ALL_RECORDS = average_fault(
     OF_ALL,
     "messages are weighted by their clients' shares of the records of all clients, so that the weights of a cohort do "
-    "not add up to 1: divide by the records of the cohort",
+    f"not add up to 1: use the algorithm's weights, or {DECLARE.format('weights=all-records')}",
     **_of_all_records(lambda o: 1.0),
 )
 SCALED_RECORDS = average_fault(
     OF_ALL,
-    "messages are weighted by n/r times their clients' shares of the records of all clients: the mean is unbiased, but "
-    "its weights add up to 1 only on average",
+    "messages are weighted by n/r times their clients' shares of the records of all clients, which add up to 1 only on "
+    f"average: use the algorithm's weights, or {DECLARE.format('weights=all-records-scaled')}",
     **_of_all_records(lambda o: o.n / o.expected),
 )
 OWN_STEPS = replace(
     local_fault(
         "clients with numbers of local steps of their own",
-        "clients take different numbers of local steps, as where a step is a batch and an epoch all of a client's "
-        f"records: the algorithm has one number for all; {DECLARE.format('steps=own')}",
+        "clients take different numbers of local steps, for example where a step is a batch and an epoch all of a "
+        f"client's records: the algorithm has one number for all; {DECLARE.format('steps=own')}",
         steps=lambda a, o, i: o.observed_steps(i, a.local_steps),
     ),
     general=True,
@@ -271,6 +271,8 @@ LEFT_OUT = replace(
         "members of the cohort that do not take part",
         "some members of the cohort take no local step: clients that drop out change the average and the amplification "
         f"by sampling; {DECLARE.format('dropouts=own')}",
+        plain="some members of the cohort take no local step, which changes the average; "
+        f"{DECLARE.format('dropouts=own')}",
         members=lambda a, o: [i for i in o.cohort if o.observed_steps(i, 0)],
     ),
     general=True,

@@ -94,7 +94,7 @@ def account(
         --cohort 1000 --sampling poisson --noise average \\
         --noise-multiplier 2.7 --rounds 200 --delta 1e-5
 
-    DP-SGD as in Opacus and TensorFlow Privacy, on 60000 records in batches of 256:
+    DP-SGD with Poisson sampling, on 60000 records in batches of 256:
 
     \b
       dpfl-theory privacy account --algorithm poisson-gaussian \\

@@ -155,6 +155,10 @@ class Reference:
         found = self.run(v).sensitivity(_numbers(v)) if self.unit else None
         return None if found is None else float(found * v["relation_factor"])
 
+    def message_multiplier(self, v: Values) -> float | None:
+        """The noise multiplier of a single message that others see, over that of the average; None without any."""
+        return self.run(v).message_multiplier(_numbers(v)) if self.unit else None
+
     def released(self, v: Values) -> float:
         """mu of what a round releases besides w; 0 without it."""
         return float(self.run(v).released(_numbers(v))) if self.unit else 0.0

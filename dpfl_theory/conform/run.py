@@ -273,14 +273,23 @@ def _findings(case: Case) -> list[Finding]:
         case.notes += filter(None, [] if named else [exact(case, finite), _of_fixed_size(case)])
         if case.reference.unit:
             found += [*private(case, found), *claim(case)]
-            mu, claimed = (case.privacy.get(key) or 0.0 for key in ("mu", "mu_claimed"))
-            less = mu > claimed * (1.0 + SPREAD)  # the pairs that were compared refute the claim
-            found = [replace(x, private=x.private or (less and x.name == ANOTHER)) for x in found]
+            found = _by_measured_noise(case, found)
     except UserFunctionError as error:
         if (unusable := case.never_runs()) is not None:
             raise unusable from None
         case.failed = case.failed or failure(error, case.where_alone())
     return ([] if case.failed is None else [case.failed]) + found
+
+
+def _by_measured_noise(case: Case, found: list[Finding]) -> list[Finding]:
+    """The findings; those that only change the size of the noise break the claimed privacy where mu was measured and
+    exceeds the claim. Where others see the noise of a single message, w does not show it."""
+    mu, claimed = (case.privacy.get(key) for key in ("mu", "mu_claimed"))
+    if mu is None or claimed is None or case.reference.algorithm.noise_in_messages:
+        return found
+    faults = [fault for one in case.suspects for fault in one.faults]
+    sizes = {one.name for one in faults if one.role == "noise" and not (one.once or one.unaccounted)} | {ANOTHER}
+    return [replace(x, private=mu > claimed * (1.0 + SPREAD)) if x.name in sizes else x for x in found]
 
 
 def _at_the_limit(case: Case, error: TimeoutExceeded) -> list[Finding]:

@@ -359,6 +359,11 @@ class Algorithm:
         """The noise parameter of noise multiplier 1, where one client changes a message by at most its bound."""
         raise NotImplementedError(f"{self.name} adds no noise")
 
+    def message_multiplier(self, o: Any) -> float | None:
+        """The noise multiplier of a single message over that of the average of all, where others see each message; None
+        where they see the average alone."""
+        return None
+
     def released(self, o: Any) -> float:
         """mu of the Gaussian mechanism by which a round releases something besides the server's vector; 0 where it
         releases nothing else, infinite without noise."""

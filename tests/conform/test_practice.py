@@ -388,7 +388,7 @@ def lots(factor: float, over: bool) -> Round:
 )
 def test_lots_of_records_are_not_batches_of_a_wrong_size(factor: float, given: Any) -> None:
     one = found(lots(factor, True), **RECORD, **given)
-    assert names(one) == ["lots of records that are drawn independently"]
+    assert names(one) == ["Poisson batches of records"]
     assert not one.faults[0].private
 
 
@@ -430,7 +430,7 @@ def test_a_small_share_of_records_leaves_no_batch_empty() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("poisson", "name"), [(False, []), pytest.param(True, ["lots of records that are drawn independently"], marks=MORE)]
+    ("poisson", "name"), [(False, []), pytest.param(True, ["Poisson batches of records"], marks=MORE)]
 )
 def test_records_that_are_taken_one_by_one_are_one_batch(poisson: bool, name: list[str]) -> None:
     assert names(found(record_by_record(poisson), **RECORD)) == name
@@ -473,7 +473,7 @@ def of_all(noise: float) -> Round:
     [
         (2.0, {}, []),
         pytest.param(2.0, {"share": 0.5}, [], marks=MORE),
-        pytest.param(1.0, {}, ["half the sensitivity or lots of records that are drawn independently"], marks=MORE),
+        pytest.param(1.0, {}, ["half the sensitivity or Poisson batches of records"], marks=MORE),
     ],
 )
 def test_records_that_cannot_be_seen_are_not_another_round(noise: float, given: Any, name: list[str]) -> None:

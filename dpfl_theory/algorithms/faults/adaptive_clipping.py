@@ -36,8 +36,8 @@ OWN = (
     ),
     step_fault(
         "momentum of the average in place of its sum",
-        "the server moves by v = beta v + (1 - beta) average, as where momentum is dampened: the algorithm has v = "
-        "beta v + average",
+        "the server moves by v = beta v + (1 - beta) average, for example where momentum is dampened: the algorithm "
+        "has v = beta v + average",
         velocity=lambda a, o, before, step: a.momentum * before + (1.0 - a.momentum) * step,
     ),
     clip_fault(

@@ -28,6 +28,11 @@ def scaled(factor: Callable[[Any, Any, int], Any]) -> Extends:
     return Extends(lambda inner, a, o, members: factor(a, o, len(members)) * inner(o, members))
 
 
+def usual_divisor(a: Any, o: Any) -> Any:
+    """What the sum over a cohort of the expected size is divided by: r, or another fixed number."""
+    return a.noisy_share(o) if hasattr(a, "noisy_share") else o.expected
+
+
 def of_place(k: int, factor: float) -> Extends:
     """The messages, number k of them times a factor."""
 
@@ -48,7 +53,7 @@ def one_message() -> Iterator[Fault]:
     ):
 
         def of(factor: float, which: str = which, k: int = k, how: str = how) -> Fault:
-            cause = f", as where {how}" if factor == 2.0 else ""
+            cause = f", for example where {how}" if factor == 2.0 else ""
             return average_fault(
                 f"the {which} client of a cohort has another weight",
                 f"the message of the {which} client in the cohort counts {factor:.4g} times as much as it "
@@ -78,8 +83,7 @@ AVERAGING = (
     average_fault(
         "division by |S| in place of r",
         "the sum of the messages is divided by the number of clients that take part, |S|, which is random: divide it "
-        "by the expected number r. Else the sensitivity is C/|S| and grows where few take part, and the bound holds "
-        "for another average",
+        "by its expected value. Else the sensitivity is C/|S| and grows where few take part",
         private=True,
         plain=(
             "the sum of the messages is divided by the number of clients that take part, |S|: the algorithm divides it "
@@ -89,15 +93,16 @@ AVERAGING = (
     ),
     average_fault(
         "sum and noise divided by |S| in place of r",
-        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by r",
+        "the noisy sum is divided by |S|, which is random and not covered by the accounting: divide it by its expected "
+        "value",
         divisor=over_cohort,
-        noise=scaled(lambda a, o, s: o.expected / max(s, 1)),
+        noise=scaled(lambda a, o, s: usual_divisor(a, o) / max(s, 1)),
     ),
     average_fault(
         "sum and noise divided by n in place of r",
         "the noisy sum is divided by the number n of all clients: divide it by the cohort's expected size r",
         divisor=lambda a, o, members: o.n,
-        noise=scaled(lambda a, o, s: o.expected / o.n),
+        noise=scaled(lambda a, o, s: usual_divisor(a, o) / o.n),
     ),
     average_fault(
         "division by n in place of r",
@@ -109,6 +114,12 @@ AVERAGING = (
         "the messages are summed, not averaged: divide the sum by r",
         private=True,
         divisor=lambda a, o, members: 1.0,
+    ),
+    average_fault(
+        "no division of sum and noise",
+        "the noisy sum is not divided: divide it by r",
+        divisor=lambda a, o, members: 1.0,
+        noise=scaled(lambda a, o, s: usual_divisor(a, o)),
     ),
     average_fault(
         "weights by numbers of records",
@@ -133,8 +144,7 @@ AVERAGING = (
     ),
     cohort_fault(
         "mean over all clients in place of the cohort",
-        "all clients take part and are averaged over n, whoever is in the cohort",
-        private=True,
+        "all clients take part and are averaged over n, whoever is in the cohort: average over the cohort",
         members=lambda a, o: o.everyone,
         divisor=lambda a, o, members: o.n,
     ),
@@ -146,8 +156,8 @@ AVERAGING = (
     ),
     step_fault(
         "the global step size multiplies w",
-        "the server's new vector is multiplied by the step size, and so is w in it, as where the step size multiplies "
-        "the average of the clients' ends: it should multiply the step from w",
+        "the server's new vector is multiplied by the step size, and so is w in it, for example where the step size "
+        "multiplies the average of the clients' ends: it should multiply the step from w",
         move=lambda a, o, w, step: a.global_step * (w + a.sign * step),
     ),
     step_fault(
@@ -162,8 +172,8 @@ AVERAGING = (
     ),
     step_fault(
         "the global step size twice",
-        "the average is multiplied by the global step size twice, as where an optimizer with this step size gets a "
-        "gradient that already has this factor: multiply once",
+        "the average is multiplied by the global step size twice, for example where an optimizer with this step size "
+        "gets a gradient that already has this factor: multiply once",
         move=lambda a, o, w, step: w + a.sign * a.global_step**2 * step,
     ),
     step_fault(
@@ -176,14 +186,15 @@ AVERAGING = (
         (2.0, 0.5),
         lambda times: step_fault(
             "a step of another length",
-            f"the server's step is {times:.4g} times as long as it should be, as where the average is multiplied or "
-            "divided once more, or is itself averaged with w: multiply it only by the step size",
+            f"the server's step is {times:.4g} times as long as it should be, for example where the average is "
+            "multiplied or divided once more, or is itself averaged with w: multiply it only by the step size",
             move=lambda a, o, w, step: w + times * a.sign * a.global_step * step,
         ),
     ),
 )
 """Mistakes in the average and in the server's step."""
 
+RECORD_STEPS = "batches for steps"
 STEPS = (
     local_fault(
         "one local step too few",
@@ -228,20 +239,24 @@ def added() -> tuple[Fault, ...]:
     def proximal(strength: float) -> Fault:
         return Fault(
             "a proximal term in the local steps",
-            f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: leave it out",
+            f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: {proxes}",
             "local",
             {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
         )
 
     unclipped = "Leave it out, or declare it as the variation clip_gradient where you mean it"
-    decays = "the algorithm has no weight decay; set it to 0, or put the term into the loss, which changes the loss"
+    decays = (
+        "the algorithm has no weight decay; set it to 0, put the term into the loss, or declare it as the variation "
+        "weight_decay where you mean it"
+    )
+    proxes = "leave it out, or declare it as the variation proximal where you mean it"
     return (
         with_number(f"the gradient of a local step is clipped to a norm. {unclipped}", NORMS, clipped),
         with_number(
             f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
         ),
         with_number(
-            "a local step adds a multiple of y - w to the gradient, which is FedProx: leave it out", PROXIMAL, proximal
+            f"a local step adds a multiple of y - w to the gradient, which is FedProx: {proxes}", PROXIMAL, proximal
         ),
     )
 
@@ -263,7 +278,7 @@ LOCAL = (
         steps=lambda a, o, i: 1,
     ),
     local_fault(
-        "batches for steps",
+        RECORD_STEPS,
         "a local step is a whole pass over the records, one by one: the number of steps counts gradients, not epochs",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
         local=one_by_one,
@@ -275,8 +290,8 @@ LOCAL = (
     ),
     local_fault(
         "gradients add up over the local steps",
-        "a local step moves along the sum of all gradients since the round's start, as where they are not set to zero "
-        "(optimizer.zero_grad) before each step: this is momentum with b = 1",
+        "a local step moves along the sum of all gradients since the round's start, for example where they are not set "
+        "to zero (optimizer.zero_grad) before each step: this is momentum with b = 1",
         optimizer=lambda a, o, i: heavy_ball(1.0),
     ),
     local_fault(
@@ -380,9 +395,9 @@ CLIPPING = (
         bound=COORDINATES,
     ),
     clip_fault(
-        "per-layer clipping",
-        "each coordinate is clipped separately, to C over the root of their number: a message is then at most C long, "
-        "but is also cut where the whole vector is short enough; scale the whole vector by min(1, C/||u||)",
+        "per-coordinate clipping to C/sqrt(d)",
+        "each of d coordinates is clipped to C/sqrt(d): a message is then at most C long, but is also cut where the "
+        "whole vector is short enough. Scale the whole vector by min(1, C/||u||)",
         bound=by_coordinate(lambda a, u: a.threshold / len(u) ** 0.5),
     ),
     clip_fault(
@@ -401,7 +416,6 @@ CLIPPING = (
     clip_fault(
         "clipping to 1",
         "messages are scaled by min(1, 1/||u||), whatever the threshold C is: the factor should be min(1, C/||u||)",
-        private=True,
         bound=lambda a, o, u, *more: o.clip(u, 1.0),
     ),
     clip_fault(
@@ -445,12 +459,13 @@ CLIPPING = (
     ),
     clip_fault(
         "smoothed normalisation in place of clipping",
-        "messages are multiplied by C/(||u|| + 1), so that all are shortened: the factor should be min(1, C/||u||)",
+        "messages become C u/(||u|| + 1), shorter than C, but short ones change too: the factor should be "
+        "min(1, C/||u||)",
         bound=lambda a, o, u, *more: a.threshold * o.smooth(u, 1.0),
     ),
     clip_fault(
         "clipping by the squared length",
-        "messages are scaled by C/||u||^2: the factor should be C/||u||",
+        "messages are scaled by min(1, C/||u||^2): the factor should be min(1, C/||u||)",
         private=True,
         bound=SQUARED,
     ),
@@ -467,14 +482,15 @@ CLIPPING = (
     ),
     clip_fault(
         "clip of single gradients in place of the update",
-        "each local gradient is clipped, not the client's message, which can then be E C long",
-        private=True,
+        "each local gradient is clipped, not the client's message. E steps then bound (w - y)/eta by E C, and y - w by "
+        "E eta C: clip the message",
         direction=lambda a, o, i, y, w: o.clip(a.gradient(o, i, y), a.threshold),
         bound=unbounded,
     ),
     noise_fault(
         "noise before clipping",
-        "each client adds its noise before its message is clipped: the clipping then cuts the noise as well",
+        "each client adds its noise before clipping, to a vector without a bound, so that no noise is enough: clip "
+        "first, then add the noise",
         private=True,
         unaccounted=True,
         messages=noise_first,

@@ -56,9 +56,9 @@ def _in_place() -> Iterator[Fault]:
         for move in moves:
             yield local_fault(
                 IN_PLACE,
-                f"only the first client of a cohort starts at w, and each other one at the last one's end, {words}. "
-                "One cause is that all change one array in place, another that y is not set to w for each client: "
-                "start each with a copy of its own, y = w.copy()",
+                f"only the first client of a cohort starts at w. Each other one starts where the one before it ended, "
+                f"{words}. One cause is that all change one array in place, another that y is not set to w for each "
+                "client: start each with a copy of its own, y = w.copy()",
                 private=True,
                 updates=chained(base),
                 server=move,
@@ -74,7 +74,8 @@ def _momentum() -> Iterator[Fault]:
             lambda b, m, step: (b * m + step, step + b * (b * m + step)),
         ),
     )
-    without = "the algorithm has no momentum; this costs no privacy, but no bound on the algorithm's error covers it"
+    without = "the algorithm has no momentum"
+    private = f"{without}, which costs no privacy; no bound on the algorithm's error covers it"
 
     def along(a: Any, o: Any, w: Any, m: Any, step: Any) -> tuple[Any, Any]:
         return a.move(o, w, step), m
@@ -84,7 +85,8 @@ def _momentum() -> Iterator[Fault]:
         def of(b: float, words: str = words, way: Callable[..., tuple[Any, Any]] = way) -> Fault:
             return step_fault(
                 "server momentum",
-                f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
+                f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {private}",
+                plain=f"the server keeps {words.format(b=f'{b:.4g}', a=f'{1 - b:.3g}')}: {without}",
                 server=lambda a, o, w, step, m, updates: along(a, o, w, *way(b, 0.0 * step if m is None else m, step)),
             )
 
@@ -168,8 +170,8 @@ def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
 
 FORGOTTEN = control_fault(
     "what absent clients keep is lost",
-    "what a client keeps is 0 again after a round without it, as where each round makes a new dictionary for its "
-    "cohort. Keep it for clients that take no part",
+    "what a client keeps is 0 again after a round without it, for example where each round makes a new dictionary for "
+    "its cohort. Keep it for clients that take no part",
     round=Extends(forgotten),
 )
 KEPT = (BY_POSITION, FORGOTTEN)
@@ -192,9 +194,8 @@ def _cohort() -> Iterator[Fault]:
         for parts in averages:
             yield cohort_fault(
                 "a cohort of its own",
-                "the round draws its own cohort and ignores the given one, so that the accounting covers other clients "
-                "than those that took part: take the members from the cohort (the function that draws it is tested "
-                "separately, as sampler)",
+                "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
+                "draws fit the accounting is tested on the function that draws (--sampler)",
                 plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
                 members=draw,
                 **parts,

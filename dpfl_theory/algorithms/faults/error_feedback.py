@@ -8,7 +8,7 @@ from typing import Any
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, control_fault, noise_fault, step_fault
 from dpfl_theory.algorithms.faults.averaging import COORDINATES, stretched, unbounded
 from dpfl_theory.algorithms.faults.noise import NO_NOISE, VARIANCE
-from dpfl_theory.core.algorithm import Fault
+from dpfl_theory.core.algorithm import Extends, Fault
 
 CLIPPING = (
     clip_fault(
@@ -105,6 +105,12 @@ FAULTS = (
     ),
     average_fault(
         "no division", "messages are summed, not averaged: divide by n", private=True, divisor=lambda a, o: 1.0
+    ),
+    average_fault(
+        "no division of sum and noise",
+        "the noisy messages are summed, not averaged: divide by n",
+        divisor=lambda a, o: 1.0,
+        noise=Extends(lambda inner, a, o: o.n * inner(o)),
     ),
     step_fault(
         "the step has the wrong sign",

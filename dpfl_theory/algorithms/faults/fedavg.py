@@ -25,8 +25,8 @@ NORMALISING = (
 )
 IN_DIFFERENCES = "to which the threshold and the noise of this algorithm do not apply: divide by the local step size"
 MCMAHAN = (
-    "the clients' ends or differences are averaged, as in FedAvg of McMahan et al. 2017, but the algorithm averages (w "
-    "- y)/eta, so that its global step is in units of the local one"
+    "the function averages the clients' ends or differences, as McMahan et al. 2017 do. The algorithm averages "
+    "(w - y)/eta"
 )
 """The difference between the FedAvg of most libraries and that of das2022."""
 STEPS: tuple[tuple[str, dict[str, Any]], ...] = (("eta beta", {}), ("eta", {"move": lambda a, o, w, step: w - step}))
@@ -56,7 +56,7 @@ LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 AS_LIBRARIES = tuple(
     Fault(
         name,
-        f"{MCMAHAN}{words}: it is the algorithm with {step} as its global step{others}",
+        f"{MCMAHAN}{words}. Both agree for the global step {step}{others}",
         "local",
         {"update": difference, **weights, **parts},
     )
@@ -66,11 +66,10 @@ AS_LIBRARIES = tuple(
 CLIPPED_DIFFERENCES = tuple(
     Fault(
         "the difference is clipped, not divided by the local step size",
-        "w - y is clipped to C, not (w - y)/eta: most libraries call this DP-FedAvg (after McMahan et al. 2018). It "
+        "w - y is clipped to C, not (w - y)/eta: many libraries call this DP-FedAvg (after McMahan et al. 2018). It "
         f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
-        "you mean it, compare it with the algorithm whose threshold and noise are those of a difference: "
-        "dpfl-theory conform MODULE:FUNCTION --as dp-fedavg-two-sided, with sampling poisson where clients are drawn "
-        "independently",
+        "you mean it, compare it with --as dp-fedavg-two-sided, whose threshold and noise are those of a difference; "
+        "add --sampling poisson where clients are drawn independently",
         "local",
         {"update": difference, **parts},
     )

@@ -29,7 +29,8 @@ OBJECTIVE = (
     ),
     local_fault(
         "twice the quadratic term",
-        "2 alpha (y - w) is added to the gradient, as where it is in the loss and in the weight decay: add it once",
+        "2 alpha (y - w) is added to the gradient, for example where it is in the loss and in the weight decay: add it "
+        "once",
         pull=lambda a, o, i, y, w: 2 * a.alpha(o, i) * (y - w),
     ),
     local_fault(
@@ -146,8 +147,8 @@ NO_MEAN = step_fault(
 COHORT: tuple[Fault, ...] = (
     NO_MEAN,
     step_fault(
-        "the mean over all clients in place of the cohort",
-        "the ends of a cohort are divided by the number n of all clients: divide by the number in the cohort",
+        "division by n in place of the cohort",
+        "the sum of y_k - w is divided by the number n of all clients: divide by the number in the cohort",
         divisor=lambda a, o, members: o.n,
     ),
     step_fault(

@@ -34,6 +34,7 @@ def corrected_step(first: int) -> Callable[..., Any]:
     return step
 
 
+START = "Algorithm 2 allows every start of at least tau^2, of which this comparison takes the least"
 ADAPTIVE = (
     step_fault(
         "tau within the root",
@@ -47,25 +48,26 @@ ADAPTIVE = (
     ),
     step_fault(
         "bias correction",
-        "m and v are divided by 1 - beta^t, as in Adam for one machine: FedOpt has no such correction",
+        "m and v are divided by 1 - beta^t, as libraries' Adam does: FedOpt as printed has no such correction",
         seen="Flower, pull request 4362",
         scaled=corrected,
     ),
     step_fault(
         "bias correction, v from 0",
-        "m and v start at 0 and are divided by 1 - beta^t, as in Adam for one machine: here v starts at tau^2, without "
-        "a correction",
+        "m and v start at 0 and are divided by 1 - beta^t, as in libraries' Adam: as printed v starts at tau^2, "
+        "without a correction",
         scaled=corrected,
         start=of_zero,
     ),
     step_fault(
         "bias correction of the momentum alone",
-        "m is divided by 1 - beta_1^t, and v is not corrected: FedOpt has no such corrections",
+        "m is divided by 1 - beta_1^t, and v is not corrected: FedOpt as printed has no such correction",
         scaled=lambda a, o, delta, m, v: m / (1 - a.first_decay ** (o.number + 1)) / (o.root(v) + a.adaptivity),
     ),
     step_fault(
         "the server's optimizer starts again in each round",
-        "m and v start at their first values in every round, as where the optimizer is made in each round: keep them",
+        "m and v start at their first values in every round, for example where the optimizer is made in each round: "
+        "keep them",
         server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, None, updates)),
     ),
     step_fault(
@@ -105,7 +107,7 @@ ADAPTIVE = (
     step_fault("v starts at 0", "v is 0 before the first round: it starts at tau^2", start=lambda a, o: 0.0),
     step_fault(
         "v starts at tau",
-        "v is tau before the first round: it starts at tau^2",
+        f"v is tau before the first round: it starts at tau^2. {START}",
         start=lambda a, o: a.adaptivity,
     ),
     with_number(
@@ -117,12 +119,13 @@ ADAPTIVE = (
             after=Extends(lambda inner, a, o, mean: times * inner(o, mean)),
         ),
     ),
-    step_fault("v starts at 1", "v is 1 before the first round: it starts at tau^2", start=lambda a, o: 1.0),
+    step_fault("v starts at 1", f"v is 1 before the first round: it starts at tau^2. {START}", start=lambda a, o: 1.0),
     *(
         step_fault(
             "bias correction of the step size",
             f"the step size is multiplied by sqrt(1 - beta_2^t)/(1 - beta_1^t) with t = {first} in the first round"
-            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt has no correction, and v starts at tau^2",
+            f"{', and v starts at 0' if start is of_zero else ''}: FedOpt as printed has no correction, and v starts "
+            "at tau^2",
             scaled=corrected_step(first),
             start=start,
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.faults import average_fault, local_fault
-from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, STEPS, one_message
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, RECORD_STEPS, STEPS, one_by_one, one_message
 from dpfl_theory.algorithms.faults.carried import CARRIED, IN_EPOCHS
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
@@ -90,8 +90,8 @@ WEIGHTED = (
     WITH_OLD,
     average_fault(
         "the average times the share of the clients that take part",
-        "the weights add up to |S|/n, as where a mean over the cohort is divided by n and multiplied by |S|; or the "
-        f"server's step has this factor: {BY_RECORDS}",
+        "the weights add up to |S|/n, for example where a mean over the cohort is divided by n and multiplied by |S|; "
+        f"or the server's step has this factor: {BY_RECORDS}",
         divisor=lambda a, o, members: o.tally(members, o.records) * o.n / over_cohort(a, o, members),
     ),
     *both(
@@ -102,8 +102,8 @@ WEIGHTED = (
     ),
     *both(
         TWICE,
-        "messages are multiplied by their clients' shares of the records twice, as at the client and at the server, so "
-        "that the weights add up to less than 1: multiply once",
+        "messages are multiplied by their clients' shares of the records twice, for example at the client and at the "
+        "server, so that the weights add up to less than 1: multiply once",
         weight=lambda a, o, i, members: squares(o, i),
         divisor=lambda a, o, members: o.tally(members, o.records) ** 2,
     ),
@@ -164,8 +164,8 @@ EQUAL = (
 
 LAST = average_fault(
     "the last client's end is the result",
-    "the ends of all clients but one are lost, as where a loop assigns the model in place of adding to it: average "
-    "them",
+    "the ends of all clients but one are lost, for example where a loop assigns the model in place of adding to it: "
+    "average them",
     weight=lambda a, o, i, members: 1.0 if i == members[len(members) - 1] else 0.0,
     divisor=lambda a, o, members: 1.0,
 )
@@ -187,8 +187,8 @@ COHORT = (
     *(
         average_fault(
             "a layer is that of one client",
-            f"the {layer} layer of the average is that of the message of the cohort's {client} client, as where a loop "
-            "assigns it in place of adding to it, or where another client's layer is loaded: average all layers",
+            f"the {layer} layer of the average is that of the message of the cohort's {client} client, for example "
+            "where a loop assigns it in place of adding to it: average all layers",
             step=Extends(
                 lambda inner, a, o, members, updates, k=k, j=j: layer_of(
                     o, inner(o, members, updates), list(a.messages(o, updates)), k, j
@@ -262,7 +262,13 @@ TRAINING = (
         steps=lambda a, o, i: a.local_steps * (o.records(i) // a.batch_size if a.batch_size else 1),
     ),
     *IN_EPOCHS,
-    *(one for one in LOCAL if one.name not in {"a single local step", *(step.name for step in STEPS)}),
+    local_fault(
+        RECORD_STEPS,
+        "a client takes a step for each record: take one for each batch of B records",
+        seen="FL-bench, issue 3; FL4Health, pull request 64",
+        local=one_by_one,
+    ),
+    *(one for one in LOCAL if one.name not in {"a single local step", RECORD_STEPS, *(step.name for step in STEPS)}),
 )
 """Mistakes in the local epochs."""
 

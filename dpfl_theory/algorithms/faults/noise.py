@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpfl_theory.algorithms.faults import noise_fault
-from dpfl_theory.algorithms.faults.averaging import Part, gaussian
+from dpfl_theory.algorithms.faults.averaging import Part, gaussian, usual_divisor
 from dpfl_theory.core.algorithm import Extends, Fault
 from dpfl_theory.lazy import numpy as np
 
@@ -16,7 +16,7 @@ VARIANCE = (
     "the generator gets the variance in place of the standard deviation",
 )
 ROOT = (
-    "standard deviation in place of the variance",
+    "square root of the standard deviation",
     "the generator gets the square root of the standard deviation in place of the standard deviation",
 )
 """Name and description of mistakes that occur in the noise of all algorithms."""
@@ -27,8 +27,14 @@ Deviation = Callable[[Any, Any, int], Any]
 
 def _by_server_or_clients(deviation: Deviation) -> tuple[Part, Part]:
     """Noise of this standard deviation on the average of a full cohort: the server draws it, or the clients draw it, so
-    that |S| noises add up."""
-    return gaussian(deviation), gaussian(lambda a, o, s: deviation(a, o, s) * (s / o.expected) ** 0.5)
+    that |S| noises add up and are divided as the messages are."""
+
+    def of_clients(a: Any, o: Any, members: Any) -> Any:
+        s = o.count(members)
+        share = usual_divisor(a, o) / a.divisor(o, members)
+        return o.gaussian(deviation(a, o, s) * (s / o.expected) ** 0.5 * share)
+
+    return gaussian(deviation), of_clients
 
 
 def _noisy(name: str, description: str, deviation: Deviation, **facts: Any) -> tuple[Fault, ...]:
@@ -80,11 +86,10 @@ NOISE = (
         "sensitivity",
         lambda a, o: a.noise_multiplier,
     ),
-    *_noisy(
+    *_times(
         "sensitivity without the clip threshold",
-        "the noise is scaled to a sensitivity of 1/r, not to C/r, which clipping gives: a change of the threshold C "
-        "does not change the noise",
-        lambda a, o, s: a.noise_multiplier / o.expected,
+        "the noise is scaled to a threshold of 1, not of C: a change of the threshold C does not change the noise",
+        lambda a, o, s: 1.0 / a.threshold,
         private=True,
     ),
     *_times(
@@ -113,24 +118,24 @@ NOISE = (
     *_times(
         "noise of the sum on the average",
         "noise that is meant for the sum of the messages is added to their average: this is r times too much",
-        lambda a, o, s: o.expected,
+        lambda a, o, s: usual_divisor(a, o),
     ),
     *_times(
         "noise divided by r twice",
         "the noise of the average is divided by r again",
-        lambda a, o, s: 1.0 / o.expected,
+        lambda a, o, s: 1.0 / usual_divisor(a, o),
         private=True,
     ),
     *_times(
         "noise divided by n",
         "the noise has the sensitivity C/n: with r clients in a round it should be C/r",
-        lambda a, o, s: o.expected / o.n,
+        lambda a, o, s: usual_divisor(a, o) / o.n,
         private=True,
     ),
     *_times(
         "noise divided by |S|",
         "the noise is divided by the number of clients that take part, which is random: divide it by r",
-        lambda a, o, s: o.expected / max(s, 1),
+        lambda a, o, s: usual_divisor(a, o) / max(s, 1),
     ),
     *_noisy(*VARIANCE, lambda a, o, s: a.deviation(o) ** 2, private=True),
     _sent(*VARIANCE, lambda a, o: a.deviation(o) ** 2 * o.expected),
@@ -174,13 +179,13 @@ NOISE = (
     ),
     *_times(
         "half the sensitivity",
-        "the noise is calibrated to C/r, but the declared neighbouring relation moves the average by 2C/r",
+        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
         lambda a, o, s: 0.5,
         private=True,
     ),
     *_times(
         "twice the sensitivity",
-        "the noise is calibrated to 2C/r, but the declared neighbouring relation moves the average by C/r",
+        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
         lambda a, o, s: 2.0,
     ),
 )

@@ -11,7 +11,7 @@ from dpfl_theory.algorithms.faults.noise import NO_NOISE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
-LOTS = "lots of records that are drawn independently"
+LOTS = "Poisson batches of records"
 
 
 def bounded(bound: Callable[[Any, Any, Any], Any]) -> Part:
@@ -79,13 +79,13 @@ RECORDS = (
     noisy(*NO_NOISE, lambda a, o, i, b: 0.0, private=True),
     noisy(
         "half the sensitivity",
-        "the noise is calibrated to C/b: replacing a record moves the mean by 2C/b",
+        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
         lambda a, o, i, b: 0.5,
         private=True,
     ),
     noisy(
         "twice the sensitivity",
-        "the noise is calibrated to 2C/b: leaving a record out moves the mean by C/b",
+        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
         lambda a, o, i, b: 2.0,
     ),
     noise_fault(
@@ -113,14 +113,16 @@ RECORDS = (
     ),
     noisy(
         "noise divided by all records in place of the batch",
-        "the noise is calibrated to 2C/R: with b records in a step it should be 2C/b",
+        "the noise is divided by the number R of all records: with b records in a step it should be divided by b",
         lambda a, o, i, b: b / o.records(i),
         private=True,
     ),
     local_fault(
         "batches for steps",
-        "a local step is a whole pass over the batches: K counts gradients, not epochs",
+        "a local step is a whole pass over the batches: K counts gradients, not epochs, and each noisy gradient costs "
+        "privacy",
         seen="FL-bench, issue 3; FL4Health, pull request 64",
+        private=True,
         steps=lambda a, o, i: a.local_steps * round(1.0 / a.share),
     ),
 )

@@ -28,7 +28,7 @@ def away(difference: Difference) -> Part:
     return lambda a, o, h, t, i: h + a.gain(o) * difference(lambda x: a.after(o, a.average(o, x)), t, i)
 
 
-def _without_communication(differences: dict[str, Difference]) -> Iterator[Fault]:
+def _without_communication(differences: dict[str, Difference], **facts: Any) -> Iterator[Fault]:
     for what, difference in differences.items():
 
         def idle(a: Any, o: Any, h: Any, x: Any, exchange: Any, i: Any, difference: Difference = difference) -> Any:
@@ -39,6 +39,7 @@ def _without_communication(differences: dict[str, Difference]) -> Iterator[Fault
             f"h_i moves by p/eta times {what} also in rounds without a communication, in which the client's vector is "
             "not replaced: move it only in rounds that communicate by the coin",
             idle=idle,
+            **facts,
         )
 
 
@@ -137,11 +138,11 @@ FAULTS = (
         "h_i stays zero, so this is local gradient descent",
         control=lambda a, o, h, t, i: h,
     ),
+    *_without_communication({"x - y_i, x being the server's vector,": lambda mean, t, i: -t.raw[i]}),
     *_without_communication(
-        {
-            "x - y_i, x being the server's vector,": lambda mean, t, i: -t.raw[i],
-            "mean_j y_j - y_i": lambda mean, t, i: mean(t.raw) - t.raw[i],
-        }
+        {"mean_j y_j - y_i, whose mean has no noise,": lambda mean, t, i: mean(t.raw) - t.raw[i]},
+        private=True,
+        unaccounted=True,
     ),
     control_fault(
         "control variates move without a communication",
@@ -175,7 +176,6 @@ FAULTS = (
     average_fault(
         "no division",
         "messages are summed, not averaged: divide their sum by n",
-        private=True,
         average=lambda a, o, messages: o.sum(o.everyone, messages),
     ),
 )
@@ -192,7 +192,7 @@ BOUNDS = (
     ),
     clip_fault(
         "per-coordinate clipping",
-        "each coordinate (or layer) is clipped to C separately: scale the whole vector by min(1, C/||u||)",
+        "each coordinate is clipped to C separately: scale the whole vector by min(1, C/||u||)",
         private=True,
         bound=COORDINATES,
     ),
@@ -203,7 +203,7 @@ BOUNDS = (
     ),
     clip_fault(
         "clipping by the squared length",
-        "differences are scaled by C/||u||^2: the factor should be C/||u||",
+        "differences are scaled by min(1, C/||u||^2): the factor should be min(1, C/||u||)",
         private=True,
         bound=SQUARED,
     ),
@@ -228,7 +228,8 @@ BOUNDS = (
     ),
     noise_fault(
         "noise before clipping",
-        "each client adds its noise before its difference is clipped: the clipping then cuts the noise as well",
+        "each client adds its noise before clipping, to a vector without a bound, so that no noise is enough: clip "
+        "first, then add the noise",
         private=True,
         unaccounted=True,
         sent=lambda a, o, t, noise, w, i: a.bound(o, t.raw[i] + noise[i], w),
@@ -262,7 +263,7 @@ NOISE = (
     noise_fault(
         "the noise of one message on the average",
         "noise is added once, after averaging, and is as large as that of one message, sqrt(n) times too large for an "
-        "average; the messages and the control variates made from them have no noise: each client should add its own",
+        "average. The messages and the control variates made from them have no noise: each client should add its own",
         unaccounted=True,
         noises=_for_all,
         control=away(lambda mean, t, i: t.mean - t.bounded[i]),
@@ -315,13 +316,13 @@ NOISE = (
     ),
     _noisy(
         "half the sensitivity",
-        "the noise is calibrated to half of the distance by which the declared neighbouring relation moves a message",
+        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
         lambda a, o: a.sigma / 2,
         private=True,
     ),
     _noisy(
         "twice the sensitivity",
-        "the noise is calibrated to twice the distance by which the declared neighbouring relation moves a message",
+        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
         lambda a, o: a.sigma * 2,
     ),
 )
@@ -329,8 +330,9 @@ HEARD = (
     average_fault(
         "the clients' mean without a communication",
         "in rounds without a communication w is the mean of the clients' vectors, without clipping and noise: keep the "
-        "server's vector, which clients do not reach in these rounds",
+        "server's vector, since no client sends anything in these rounds",
         private=True,
+        unaccounted=True,
         skipped=mean_of_clients,
     ),
     control_fault(
@@ -364,9 +366,14 @@ HEARD = (
         {
             "the clipped x - y_i": lambda mean, t, i: -t.bounded[i],
             "the noisy, clipped x - y_i": lambda mean, t, i: -t.sent[i],
+        }
+    ),
+    *_without_communication(
+        {
             "mean_j Delta_j - Delta_i": lambda mean, t, i: t.mean - t.sent[i],
             "mean_j Delta_j - Delta_i, without the noise of Delta_i,": lambda mean, t, i: t.mean - t.bounded[i],
-        }
+        },
+        private=True,
     ),
 )
 """Mistakes in the use of clipped and noisy messages in the control variates."""

@@ -91,8 +91,8 @@ def steps_in_control() -> Iterator[Fault]:
     for more in (1, -1):
         yield control_fault(
             name,
-            f"c_i^+ divides w - y by (K {'+' if more > 0 else '-'} 1) eta_l, as where a loop's counter is read after "
-            "its end or counts from another number: divide by K eta_l, where K counts the gradients taken",
+            f"c_i^+ divides w - y by (K {'+' if more > 0 else '-'} 1) eta_l, for example where a loop's counter is "
+            "read after its end or counts from another number: divide by K eta_l, where K counts the gradients taken",
             control=taking(lambda a, o, t, more=more: a.mean_gradient(t) * a.local_steps / (a.local_steps + more)),  # type: ignore[misc]
         )
     yield with_number(

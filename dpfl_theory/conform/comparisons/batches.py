@@ -215,8 +215,8 @@ def _in_turn(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
         if len(pairs) < FEWEST or variance <= 0.0 or abs(total - mean) <= DEVIATIONS * variance**0.5:
             continue
         said = (
-            "a batch depends on the one before, as where the records of an epoch are taken in turn: the accounting "
-            "assumes batches that are drawn independently of each other"
+            "a batch depends on the one before, for example where the records of an epoch are taken in turn: the "
+            "accounting assumes batches that are drawn independently of each other"
         )
         seen = f"{total:.0f} records are in the next batch too, and {mean:.0f} are expected of independent ones"
         return _finding(case, "batches that depend on each other", said, seen)
@@ -224,8 +224,8 @@ def _in_turn(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
 
 
 def _apart(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
-    """One record, or two together, that are in no batch, as where a batch has neighbouring records, or only a part of
-    the records is used."""
+    """One record, or two together, that are in no batch, for example where a batch has neighbouring records, or only
+    a part of the records is used."""
     for client in dict.fromkeys(run.client for run in runs):
         drawn = [set(batch) for run in runs if run.client == client for steps in run.rounds for batch in steps]
         sizes, records = {len(batch) for batch in drawn}, len(on.records[client].y)

@@ -174,8 +174,8 @@ def _rounds(counts: np.ndarray, r: float, scheme: str, alpha: float, rates: np.n
             continue
         before = "the round before" if lag == 1 else f"the round {lag} rounds before"
         said = (
-            f"whether a client takes part depends on {before}, as where clients take turns or cohorts come again: the "
-            "amplification by sampling needs cohorts that are drawn independently of each other"
+            f"whether a client takes part depends on {before}, for example where clients take turns or cohorts come "
+            "again: the amplification by sampling needs cohorts that are drawn independently of each other"
         )
         shared = float(np.mean(np.sum(counts[:-lag] * counts[lag:], axis=1)))
         apart = "1 round" if lag == 1 else f"{lag} rounds"

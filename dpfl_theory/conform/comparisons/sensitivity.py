@@ -109,7 +109,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     there = (
         f"for the actual noise ({spoiled}) this test knows no finite epsilon"
         if spoiled
-        else _actual(case, epsilon, alone, far.distance <= far.allowed * (1.0 + neighbours.ROUNDING))
+        else _actual(case, epsilon, loud, alone, far.distance <= far.allowed * (1.0 + neighbours.ROUNDING))
     )
     if any(fault.name == UNKNOWN for fault in previous):
         there += ", in a first round, and what later rounds reveal was not tested"
@@ -154,17 +154,20 @@ def _released(case: Case, v: Values) -> float:
     return max(case.reference.with_parts(*parts).released(v) for parts in own)
 
 
-def _actual(case: Case, epsilon: float, alone: bool, within: bool) -> str:
+def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -> str:
     """The epsilon of the actual noise in words. It is exact where the round keeps the declared sensitivity; else the
-    pairs that were compared need not be the worst ones. alone: whether it is larger for an only participant. within:
-    whether no pair exceeds the sensitivity."""
+    pairs that were compared need not be the worst ones. loud: the pair of this epsilon. alone: whether it is larger for
+    an only participant. within: whether no pair exceeds the sensitivity."""
     unit = case.reference.unit
     if math.isinf(epsilon):
         return f"with the actual noise, no finite epsilon holds for a {unit} that takes part"
     faults = [fault for one in case.suspects for fault in one.faults]
     exact = within and case.suspects and all(fault.role == "noise" or not fault.private for fault in faults)
     size = " in a cohort of the expected size, and more where it is the only participant" if alone else ""
-    whom = ", towards those who see w alone" if case.reference.algorithm.noise_in_messages else ""
+    share = case.reference.message_multiplier(loud.path.v)
+    whom = ", towards those who see w alone" if share or case.reference.algorithm.noise_in_messages else ""
+    if share and not faults:
+        whom += f" ({_epsilon(loud.claimed / share, DELTA):.4g} towards those who see its message)"
     return (
         f"with the actual noise, {'that is epsilon =' if exact else 'epsilon is at least'} {epsilon:.4g} at delta = "
         f"{DELTA:g} for a {unit} that takes part{size}{whom}"

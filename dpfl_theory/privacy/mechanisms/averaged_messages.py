@@ -261,7 +261,8 @@ class SummedMessages(AveragedMessages):
     r"""message_i = w_i clip(u_i, C) with fixed weights w_i of at most 1, and the server adds noise to a cohort's sum.
 
     ``noise_multiplier`` is z: the sum's noise has standard deviation :math:`z C` for zero-out and add-remove,
-    :math:`2 z C` for replace. What the noisy sum is divided by must not depend on the cohort.
+    :math:`2 z C` for replace. The weights, and what the noisy sum is divided by, are public constants: they depend on
+    neither the cohort nor the data.
 
     >>> m = SummedMessages(clients=100, cohort=10, sampling="poisson", noise_multiplier=2.0, rounds=50)
     >>> m.sigma(clip=0.5)
@@ -288,7 +289,9 @@ class CountedMessages(SummedMessages):
     0.75
     """
 
-    count_noise: float = parameter("standard deviation sigma_b of the count's noise; 0 for 5 z", "nonnegative", 0.0)
+    count_noise: float = parameter(
+        "standard deviation sigma_b of the count's noise; 0 for 5 z (10 z for replace)", "nonnegative", 0.0
+    )
 
     def validate(self) -> None:
         super().validate()

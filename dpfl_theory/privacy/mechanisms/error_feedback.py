@@ -83,7 +83,8 @@ class DPDistributedGD(BoundedMessages):
     r"""Distributed DP gradient descent: client i sends :math:`\Psi(\nabla f_i(x^k))` plus noise, Psi clipping or
     smoothed normalisation. Every client takes part in every round, with its whole gradient.
 
-    The paper calls it DP-SGD. The DP-SGD of Abadi et al., which samples records, is ``poisson-gaussian``.
+    The paper's equation (2) has a cohort and one noise on its average; this is it with all clients, each of which adds
+    noise. The paper calls it DP-SGD. The DP-SGD of Abadi et al., which samples records, is ``poisson-gaussian``.
     """
 
     name = "dp-distributed-gd"

@@ -1,4 +1,4 @@
-"""DP-SGD as in Opacus, TensorFlow Privacy and dp-accounting: noise on a sum over independently drawn records."""
+"""DP-SGD with Poisson sampling: noise on a sum over independently drawn records."""
 
 from __future__ import annotations
 
