@@ -4,7 +4,8 @@
 
 z is the multiplier of a message that is sent or is zero; where a client is replaced the noise is twice as large. So
 the average of r messages has the noise z C/sqrt(r), sqrt(r) times that of a trusted server with the same multiplier.
-The server sees every message. Division by |S| uses nothing but those."""
+The server sees every message. Division by |S| uses nothing but those.
+"""
 
 from __future__ import annotations
 

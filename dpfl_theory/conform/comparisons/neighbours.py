@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.case import Case
+from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.probes import SPREAD, Path, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, Values
 from dpfl_theory.conform.settings import SHARES, cohorts, world
@@ -199,6 +199,7 @@ def _loudest(player: Player, reference: Reference, v: Values, nothing: float, wh
 def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
     """All pairs, with each of these settings; no pair where no privacy is claimed."""
     player, reference, found = case.subject, case.reference, list[Pair]()
+    algorithm = player_of(reference, case.reading or reference.readings[0])
     for v in values:
         seed, nothing = None, _nothing(player, reference, v)
         idle = nothing == 0.0 and _idle(player, reference, v)
@@ -213,9 +214,14 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                 allowed = _allowed(reference, v, one, other)
                 if allowed is None:
                     break
-                shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))
+                shift, own = (
+                    np.subtract(*(probe_without_noise(each, on, v, path.who).w[-1] for on in (one, other)))
+                    for each in (player, algorithm)
+                )
                 if not np.isfinite(shift).all():
                     continue
+                if not usual:  # the algorithm itself may divide by the number of participants
+                    allowed = max(allowed, float(np.linalg.norm(own)))
                 if covariance is None:
                     covariance = case.plan.spread(Path(v, one, path.who)).outcome(player)
                 if not np.isfinite(covariance).all():

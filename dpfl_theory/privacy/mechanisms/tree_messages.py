@@ -35,14 +35,14 @@ def tree_sensitivity(rounds: int, restart: int, participations: int, separation:
 
 @dataclass(frozen=True, kw_only=True)
 class TreeMessages(Mechanism):
-    r"""The sum of the messages of rounds 1 to k for every k, each with the noise of at most log2 k + 1 nodes of one
-    tree.
-        ``noise_multiplier`` is that of one node: its noise has standard deviation :math:`z C` for zero-out, :math:`2 z C`
-        for replace. All releases together are one Gaussian mechanism (Denisov et al. 2022 for messages that depend on
-        earlier releases). Its sensitivity is `tree_sensitivity`. Cohorts need not be random: nothing is amplified.
+    r"""The sum of the messages of rounds 1 to k for every k, each with the noise of at most log2 k + 1 nodes a tree.
 
-        >>> TreeMessages(noise_multiplier=4.0, rounds=15, participations=1).event().forward  # 4 nodes: 4/sqrt(4)
-        FullParticipation(z=2.0)
+    ``noise_multiplier`` is that of one node: its noise has standard deviation :math:`z C` for zero-out, :math:`2 z C`
+    for replace. All releases together are one Gaussian mechanism (Denisov et al. 2022 for messages that depend on
+    earlier releases). Its sensitivity is `tree_sensitivity`. Cohorts need not be random: nothing is amplified.
+
+    >>> TreeMessages(noise_multiplier=4.0, rounds=15, participations=1).event().forward  # 4 nodes: 4/sqrt(4)
+    FullParticipation(z=2.0)
     """
 
     protects = "client"

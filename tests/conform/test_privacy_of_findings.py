@@ -1,0 +1,159 @@
+"""What a report says about privacy, and rounds that a paper or a declaration allows in a second form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpfl_theory.conform.run import conform
+
+
+def clip(u: Any, C: float) -> Any:
+    return u * min(1.0, C / max(float(np.linalg.norm(u)), 1e-300))
+
+
+def two_sided(noise: Callable[..., float]) -> Callable[..., Any]:
+    """DP-FedAvg on differences; the server adds noise of this standard deviation to the average."""
+
+    def round(w, state, clients, cohort, rng, *, eta_l, eta_g, Q, c, noise_multiplier, r):  # type: ignore[no-untyped-def]
+        total = 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(Q):
+                y = y - eta_l * clients[i].gradient(y)
+            total = total + clip(y - w, c)
+        step = total / r + rng.normal(0.0, noise(noise_multiplier, c, r), len(w))
+        return w + eta_g * step, state
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("noise", "name", "breaks"),
+    [
+        (lambda z, c, r: z, "sigma where the multiplier was meant", False),  # more than z c/r, as r exceeds c
+        (lambda z, c, r: z * c / r / 2, "half the sensitivity", True),
+        (lambda z, c, r: 2 * z * c / r, "twice the sensitivity", False),
+        (lambda z, c, r: z * c / r**2, "noise divided by r twice", True),
+        (lambda z, c, r: (z * c / r) ** 0.5, "square root of the standard deviation", False),
+        (lambda z, c, r: (z * c / r) ** 2, "variance in place of the standard deviation", True),
+    ],
+)
+def test_noise_breaks_privacy_where_it_is_too_small(noise: Any, name: str, breaks: bool) -> None:
+    found = conform(two_sided(noise), "dp-fedavg-two-sided")
+    assert [(fault.name, fault.private) for fault in found.faults] == [(name, breaks)]
+
+
+def test_a_sum_that_is_not_divided_keeps_its_privacy() -> None:
+    """The noise of the sum is as it should be."""
+    right = two_sided(lambda z, c, r: z * c / r)
+
+    def round(w, state, clients, cohort, rng, *, eta_l, eta_g, Q, c, noise_multiplier, r):  # type: ignore[no-untyped-def]
+        after, state = right(
+            w, state, clients, cohort, rng, eta_l=eta_l, eta_g=1.0, Q=Q, c=c, noise_multiplier=noise_multiplier, r=r
+        )
+        return w + eta_g * r * (after - w), state
+
+    found = conform(round, "dp-fedavg-two-sided")
+    assert not found.conforms
+    assert not any(fault.private for fault in found.faults)
+
+
+def scaffold(steps_of: Callable[..., int], size_of: Callable[..., float]) -> Callable[..., Any]:
+    """SCAFFOLD whose clients take their own numbers of steps, or steps of a size that changes, and divide by these."""
+
+    def round(w, state, clients, cohort, rng, *, eta_l, eta_g, K, round_number):  # type: ignore[no-untyped-def]
+        c, own = state if state is not None else (0.0 * w, dict.fromkeys(range(len(clients)), 0.0 * w))
+        own, moves, changes = dict(own), [], []
+        steps, size = (lambda i: steps_of(K, len(clients[i]))), size_of(eta_l, round_number)
+        for i in cohort:
+            y = w.copy()
+            for _ in range(steps(i)):
+                y = y - size * (clients[i].gradient(y) - own[i] + c)
+            new = own[i] - c + (w - y) / (steps(i) * size)
+            moves.append(y - w)
+            changes.append(new - own[i])
+            own[i] = new
+        return w + eta_g * np.mean(moves, axis=0), (c + np.sum(changes, axis=0) / len(clients), own)
+
+    return round
+
+
+@pytest.mark.parametrize(
+    ("round", "declared"),
+    [
+        (scaffold(lambda K, records: K, lambda eta, k: eta * 0.9**k), {"lr_decay": 0.9}),
+        (scaffold(lambda K, records: K * records, lambda eta, k: eta), {"steps": "own"}),
+    ],
+)
+def test_control_variates_divide_by_what_a_client_took(round: Any, declared: dict[str, Any]) -> None:
+    found = conform(round, "scaffold", variations=declared)
+    assert found.conforms, str(found)
+    assert "own steps" in found.reading
+
+
+def mcmahan(each: bool) -> Callable[..., Any]:
+    """DP-FedAvg of McMahan et al. 2018, with clipping after each step or at the end."""
+
+    def round(w, state, clients, cohort, rng, *, lr, server_lr, E, S, w_hat, noise_multiplier, r):  # type: ignore[no-untyped-def]
+        weights = [min(len(client) / w_hat, 1.0) for client in clients]
+        share, total = r / len(clients) * sum(weights), 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(E):
+                y = y - lr * clients[i].gradient(y)
+                y = w + clip(y - w, S) if each else y
+            total = total + weights[i] * clip(y - w, S)
+        return w + server_lr * (total + rng.normal(0.0, noise_multiplier * S, len(w))) / share, state
+
+    return round
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_clipping_after_each_step_is_a_reading(each: bool) -> None:
+    found = conform(mcmahan(each), "dp-fedavg-mcmahan")
+    assert found.conforms, str(found)
+    assert found.reading == (
+        "differences are clipped after each local step"
+        if each
+        else "differences are clipped once, after the local steps"
+    )
+
+
+def local(factor: float) -> Callable[..., Any]:
+    """FedAvg with noise on each message, times a factor."""
+
+    def round(w, state, clients, cohort, rng, *, lr, server_lr, E, C, noise_multiplier):  # type: ignore[no-untyped-def]
+        total = 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(E):
+                y = y - lr * clients[i].gradient(y)
+            total = total + clip(y - w, C) + rng.normal(0.0, factor * noise_multiplier * C, len(w))
+        return w + server_lr * total / max(len(cohort), 1), state
+
+    return round
+
+
+def test_noise_of_messages_is_named_for_cohorts_of_any_size() -> None:
+    found = conform(local(0.5), "dp-fedavg-local", sampling="poisson")
+    assert [(fault.name, fault.private) for fault in found.faults] == [("half the sensitivity", True)]
+
+
+def test_the_epsilon_of_a_message_that_others_see() -> None:
+    """n = 7 messages are averaged, so that one alone has a multiplier that is sqrt(7) times smaller."""
+
+    def round(w, state, clients, cohort, rng, *, gamma, tau, sigma):  # type: ignore[no-untyped-def]
+        v, memory = state if state is not None else (0.0 * w, np.zeros((len(clients), len(w))))
+        sent = np.array([clip(client.gradient(w) - memory[i], tau) for i, client in enumerate(clients)])
+        noisy = sent + rng.normal(0.0, sigma, sent.shape)
+        v = v + noisy.mean(axis=0)
+        return w - gamma * v, (v, memory + sent)
+
+    found = conform(round, "dp-clip21")
+    assert found.conforms, str(found)
+    assert "towards those who see w alone (" in found.privacy["told"]
+    assert "towards those who see its message)" in found.privacy["told"]
