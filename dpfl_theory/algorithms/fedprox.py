@@ -5,7 +5,8 @@ Li et al. 2020, "Federated Optimization in Heterogeneous Networks", Algorithm 2,
 Here y_k is the end of E epochs of gradient steps on h_k, as in the paper's experiments:
     y = w;  E times, for each batch b:  y = y - eta (grad f_k(y; b) + mu (y - w)).
 The paper draws client k with probability p_k and takes the plain mean. Its experiments draw all clients with
-one probability and weight them by their records. Both are readings. With mu = 0 the second is `fedavg-mcmahan`.
+one probability and weight them by their records. Both weightings are readings; cohorts here are drawn uniformly. With
+mu = 0 the second is `fedavg-mcmahan`.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ def corrected_step(first: int) -> Callable[..., Any]:
     return step
 
 
+BIAS, BIAS_FROM_0 = "bias correction", "bias correction, v from 0"
 START = "Algorithm 2 allows every start of at least tau^2, of which this comparison takes the least"
 ADAPTIVE = (
     step_fault(
@@ -47,13 +48,13 @@ ADAPTIVE = (
         scaled=lambda a, o, delta, m, v: m / o.root(v + a.adaptivity * a.adaptivity),
     ),
     step_fault(
-        "bias correction",
+        BIAS,
         "m and v are divided by 1 - beta^t, as libraries' Adam does: FedOpt as printed has no such correction",
         seen="Flower, pull request 4362",
         scaled=corrected,
     ),
     step_fault(
-        "bias correction, v from 0",
+        BIAS_FROM_0,
         "m and v start at 0 and are divided by 1 - beta^t, as in libraries' Adam: as printed v starts at tau^2, "
         "without a correction",
         scaled=corrected,
@@ -227,5 +228,6 @@ def other_moments(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
 
 def faults_of(cls: Any, every: Sequence[Any]) -> Sequence[Fault]:
     """The known mistakes of an adaptive optimizer, one of these."""
-    own = (*ADAPTIVE, OF_PARAMETERS, OF_MESSAGES, *other_moments(cls, every))
+    adaptive = ADAPTIVE if cls.second_decay is not None else without(ADAPTIVE, BIAS, BIAS_FROM_0)
+    own = (*adaptive, OF_PARAMETERS, OF_MESSAGES, *other_moments(cls, every))
     return (*own, *EQUAL, *without(COHORT, "server momentum"), *TRAINING)
