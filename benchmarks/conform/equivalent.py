@@ -48,8 +48,12 @@ def equivalent(reference: Reference) -> Iterator[list[Fault]]:
         path = probe.path if isinstance(probe, Spread) else probe
         choices = observed_choices(drawing(reference.round), path)
         groups = [part for group in groups for part in apart(probe, choices, group) if len({*names(part)}) > 1]
+    if reference.algorithm.noise_in_messages:  # the count of numbers shows whether all messages share one noise
+        groups = [[one for one in group if one.faults[0].once == once] for group in groups for once in (False, True)]
     for group in groups:
-        yield list({one.faults[0].name: one.faults[0] for one in group}.values())
+        faults = {one.faults[0].name: one.faults[0] for one in group}
+        if len(faults) > 1:
+            yield list(faults.values())
 
 
 def names(group: Sequence[Candidate]) -> list[str]:
