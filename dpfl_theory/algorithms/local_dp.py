@@ -78,7 +78,7 @@ class LocalDP(Central):
 
     name = "dp-fedavg-local"
     title = "FedAvg with local differential privacy"
-    source = "the Gaussian mechanism (Dwork and Roth 2014 Appendix A) on each message of FedAvg"
+    source = "the Gaussian mechanism of Dwork and Roth 2014, on each message"
     sigma_of = "message"
     noise_in_messages = True
     samplings = ("fixed", "poisson")
