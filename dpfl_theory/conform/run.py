@@ -283,12 +283,15 @@ def _findings(case: Case) -> list[Finding]:
 
 def _by_measured_noise(case: Case, found: list[Finding]) -> list[Finding]:
     """The findings; those that only change the size of the noise break the claimed privacy where mu was measured and
-    exceeds the claim. Where others see the noise of a single message, w does not show it."""
+    exceeds the claim, and no other finding may be the cause. Where others see the noise of a single message, w does not
+    show it."""
     mu, claimed = (case.privacy.get(key) for key in ("mu", "mu_claimed"))
     if mu is None or claimed is None or case.reference.algorithm.noise_in_messages:
         return found
     faults = [fault for one in case.suspects for fault in one.faults]
     sizes = {one.name for one in faults if one.role == "noise" and not (one.once or one.unaccounted)} | {ANOTHER}
+    if any(x.private for x in found if x.name not in sizes):
+        return found
     return [replace(x, private=mu > claimed * (1.0 + SPREAD)) if x.name in sizes else x for x in found]
 
 
