@@ -74,6 +74,38 @@ def row_of_planted(plant: Plant, said: Sequence[str], took: Took, seen: str) -> 
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |", named == "yes"
 
 
+def totals(correct_rows: Sequence[str], planted_rows: Sequence[str]) -> str:
+    """The sums of both tables, in a sentence each."""
+    numbers = [[int(cell) for cell in row.split("|")[3:6]] for row in correct_rows]
+    runs, conforming, accused = (sum(column) for column in zip(*numbers, strict=True))
+    named = sum(row.replace(chr(92) + "|", "").split("|")[3].strip() == "yes" for row in planted_rows)
+    return (
+        f"{len(correct_rows)} correct rounds ran {runs} times: {conforming} runs conform, {accused} are accused. "
+        f"{named} of {len(planted_rows)} planted faults are named, without a wrong name."
+    )
+
+
+def document(command: str, jobs: int, rounds: Sequence[str], faults: Sequence[str]) -> str:
+    """The file with both tables."""
+    lines = [
+        "# Implementations with planted faults, and correct ones",
+        "",
+        f"`{command}` writes this file. Error probability {ALPHA:g} a run; {jobs} {'runs' if jobs > 1 else 'run'} at a "
+        "time. CPU seconds are those of the testing process; next to other processes the clock shows more.",
+        "",
+        totals(rounds, faults),
+        "",
+        "| correct round | algorithm | runs | conforms | accused | CPU seconds (median) | clock (median) |",
+        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
+        *rounds,
+        "",
+        "| fault | in | named | also said | CPU seconds | clock | reported before in |",
+        "| --- | --- | --- | --- | ---: | ---: | --- |",
+        *faults,
+    ]
+    return "\n".join(lines) + "\n"
+
+
 def main(arguments: Sequence[str]) -> int:
     """Run all tests; returns 1 where some result is not as expected."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.conform")
@@ -94,16 +126,7 @@ def main(arguments: Sequence[str]) -> int:
         if getattr(options, name) != usual
     ]
     command = " ".join(["python -m benchmarks.conform", *given])
-    lines = [
-        "# Implementations with planted faults, and correct ones",
-        "",
-        f"`{' '.join([command, *options.words])}` writes this file. Error probability {ALPHA:g} a run; "
-        f"{options.jobs} {'runs' if options.jobs > 1 else 'run'} at a time. CPU seconds are those of the testing "
-        "process; next to other processes the clock shows more.",
-        "",
-        "| correct round | algorithm | runs | conforms | accused | CPU seconds (median) | clock (median) |",
-        "| --- | --- | ---: | ---: | ---: | ---: | ---: |",
-    ]
+    rounds, faults = list[str](), list[str]()
     with ProcessPoolExecutor(options.jobs) as pool:
         for name in names:
             found, started = list[tuple[str, str, Took]](), time.perf_counter()
@@ -113,21 +136,16 @@ def main(arguments: Sequence[str]) -> int:
                 seeds = range(len(found), min(options.runs, len(found) + 5 * options.jobs))
                 found += pool.map(correct, [(name, seed) for seed in seeds])
             wrong = [text for _, text, _ in found if text]
-            lines.append(row_of_correct(name, found))
-            print(lines[-1], *wrong[:1], sep="\n", flush=True)
+            rounds.append(row_of_correct(name, found))
+            print(rounds[-1], *wrong[:1], sep="\n", flush=True)
             failed |= bool(wrong)
-        lines += [
-            "",
-            "| fault | in | named | also said | CPU seconds | clock | reported before in |",
-            "| --- | --- | --- | --- | ---: | ---: | --- |",
-        ]
         for i, (said, took, seen) in zip(plants, pool.map(planted, plants)):
             row, good = row_of_planted(PLANTED[i], said, took, seen)
-            lines.append(row)
+            faults.append(row)
             print(row, flush=True)
             failed |= not good
     if output is not None:
-        output.write_text("\n".join(lines) + "\n")
+        output.write_text(document(" ".join([command, *options.words]), options.jobs, rounds, faults))
     return int(failed)
 
 
