@@ -3,6 +3,8 @@
 das2022 Algorithms 1 and 2, with the clients S of a round:
     y = w;  E times  y = y - eta grad f_i(y);  u_i = (w - y)/eta;  g_i = u_i | u_i min(1, C/||u_i||) | C u_i/||u_i||;
     w = w - beta (1/r) sum_{i in S} (g_i + N(0, r sigma^2 I)).
+Algorithm 2, without bound and noise, draws exactly r clients and has beta = eta. Algorithm 1 draws each client with
+probability r/n.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ class FedAvg(Averaging):
     name = "fedavg"
     title = "FedAvg"
     source = "das2022 Algorithm 2"
-    samplings = ("poisson", "fixed", "with-replacement")
+    samplings = ("fixed", "poisson", "with-replacement")
     sign = -1
 
     local_step = Parameter(
@@ -71,6 +73,7 @@ class DPFedAvg(FedAvg):
     title = "DP-FedAvg with clipping"
     source = "das2022 Algorithm 1 (i)"
     protects = "client"
+    samplings = ("poisson", "fixed", "with-replacement")
     relations = ("zero-out", "replace", "add-remove")
     readings = (
         Reading("each client adds noise"),
