@@ -282,9 +282,8 @@ def _findings(case: Case) -> list[Finding]:
 
 
 def _by_measured_noise(case: Case, found: list[Finding]) -> list[Finding]:
-    """The findings; those that only change the size of the noise break the claimed privacy where mu was measured and
-    exceeds the claim, and no other finding may be the cause. Where others see the noise of a single message, w does not
-    show it."""
+    """The findings. Those that only change the size of the noise break the claimed privacy where mu was measured and
+    exceeds the claim. If another finding may be the cause, or others see the noise of single messages, they stay."""
     mu, claimed = (case.privacy.get(key) for key in ("mu", "mu_claimed"))
     if mu is None or claimed is None or case.reference.algorithm.noise_in_messages:
         return found
