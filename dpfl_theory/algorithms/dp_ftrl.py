@@ -125,6 +125,12 @@ class DPFTRL(Central):
         shared=True,
     )
 
+    amplified = False
+    released_again = (
+        ". A message stays in the sums of later rounds: in one tree of T rounds, one participation costs "
+        "sqrt(floor(log2 T) + 1) times this mu"
+    )
+
     def releases(self, setting: Setting) -> dict[str, Any]:
         restart = min(self.restart or ONE_TREE, ONE_TREE)
         return {"relation": third_party(self.name, setting).relation, "restart": restart, "rounds": setting.rounds}

@@ -30,7 +30,7 @@ def audit(
 ) -> int:
     """Audit the running code: how much privacy does it lose at least?
 
-    Algorithms run with and without a canary; the limits hold with probability 1 - 1e-6, whatever the code does. A limit
+    Algorithms run with and without a canary; the limits hold with probability 1 - 1e-6 for independent runs. A limit
     above what accountants certify refutes the code or the accountant, and the exit code is 1. For example:
 
     \b

@@ -106,8 +106,7 @@ def _counted(mechanism: Mechanism) -> dict[str, str]:
     setting = mechanism.setting()
     server = getattr(mechanism, "view", "third-party") == "server"
     counts = "the records' only" if server else "both"
-    setting["sampling"] = setting["sampling"].replace(", which hides nothing", "")
-    setting["sampling"] += f"; the printed formula amplifies by {counts}"
+    setting["sampling"] = f"as printed; the formula amplifies by {counts}"
     if not server:
         setting["observer"] = "third party: sees averages; the printed formula counts the noise of the whole cohort"
     return setting

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.cli._layout import laid_out
 from dpfl_theory.cli._options import add_options, number, text_option
+from dpfl_theory.cli._output import rounded
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import Setting
 from dpfl_theory.recommend.inputs import Budget, DataOptions, Input, inputs_of, options_of
@@ -120,6 +121,7 @@ def _rows(d: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if "data" in d:
         made = f"{d['data']['problem']}, {d['data']['records']} records, {d['data']['partition']} among "
         yield "data", f"{made}{d['data']['clients']} clients, ridge {d['data']['ridge']:g}, start 0"
+        yield "not private", "the constants and the hyper-parameters use the data, and epsilon does not count that"
     for name, c in d.get("data", {}).get("constants", {}).items():
         yield "input", f"{option(name)} {_shown(c['value'])} ({certificate(c)}): {c['text']}"
     for name, value in d.get("unrounded", {}).items():
@@ -247,8 +249,9 @@ def _compared(d: Mapping[str, Any]) -> Iterator[str]:
         yield ""
     if len(d["advice_by_unit"]) > 1:
         yield (
-            "The two epsilons are not comparable: the first hides all records of a client, the second one record; and "
-            "replacement (replace) may change a sum by twice as much as omission (zero-out)."
+            "Do not compare the two epsilons as numbers: the first hides all records of a client, the second one "
+            "record, and does not protect a client. Replacement (replace) may change a sum by twice as much as "
+            "omission (zero-out)."
         )
     for left in d["left_out"]:
         yield f"{left['name']} is left out: {left['why']}."
@@ -294,11 +297,23 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
     for row in rows:
         gap, accuracy = row["suboptimality"], row["accuracy"]
         shown = "-" if accuracy is None else f"{accuracy['mean']:.3f}"
-        values = ", ".join(f"{k} {v:.4g}" for k, v in row["hyperparameters"].items())
+        values = ", ".join(f"{k} {_copied(k, v)}" for k, v in row["hyperparameters"].items())
         yield (
             f"{row['name']:22}{row['protects']:9}{gap['mean']:>11.4g} +- {gap['error']:<5.1g}{shown:>12}"
-            f"{row['epsilon']['high']:>10.4g}{row['vectors']:>9}  {values}"
+            f"{rounded(row['epsilon']['high'], 'up'):>10}{row['vectors']:>9}  {values}"
         )
+    yield "+- is one standard error over runs with other seeds; accuracy is that on the training data."
+
+
+def _copied(name: str, value: float) -> str:
+    """A hyper-parameter to five digits. Noise is rounded up and a threshold down, so that a copy of them is as private
+    as the account says."""
+    from dpfl_theory.algorithms import algorithms
+
+    declared = (kind.parameters.get("threshold") for kind in algorithms().values())
+    thresholds = {one.symbol for one in declared if one is not None}
+    noisy = name.startswith("sigma") or "noise" in name
+    return rounded(value, "up" if noisy else "down" if name in thresholds else "nearest")
 
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

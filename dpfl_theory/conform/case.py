@@ -47,8 +47,8 @@ class Case:
     may be those from other readings; given: the names of given hyper-parameters; search: an earlier search, which
     goes on. The results are the matching reading,
     whether samples left it open, suspects: the descriptions that agree with the function where the noise is silent,
-    explained: whether they explain the noise too, notes, the privacy of one round, and the number of
-    comparisons."""
+    explained: whether they explain the noise too, notes, the privacy of one round, excess: the largest mu over the
+    claimed one or the algorithm's own, and the number of comparisons."""
 
     reference: Reference
     subject: Subject
@@ -63,6 +63,7 @@ class Case:
     explained: bool = False
     notes: list[str] = field(default_factory=list)
     privacy: dict[str, Any] = field(default_factory=dict)
+    excess: float = 0.0
     compared: dict[str, int] = field(default_factory=dict)
     failed: Finding | None = None
     ran: Mapping[source_location.Line, int] | None = None
@@ -198,7 +199,10 @@ class Case:
         path = self.plan.paths[0]
         one, two = (probe_without_noise(self.subject, path.world, path.v, path.who).w for _ in range(2))
         if not np.array_equal(one, two, equal_nan=True):
-            return "noise does not come from the rng that the round is given (or from NumPy's own generator)"
+            return (
+                "two runs with the same rng differ (noise comes from elsewhere, or the function keeps something "
+                "outside `state`)"
+            )
         if np.isfinite(one).all() and any(np.array_equal(one, np.round(one, digits)) for digits in range(1, 9)):
             return "w is rounded to decimals, so that a small change of the noise is lost"
         return ""

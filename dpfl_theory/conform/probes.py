@@ -477,7 +477,7 @@ class Plan:
         """
         numbers = probe_without_noise(self.reference.round, path.world, path.v, path.who).numbers / len(path.who)
         rounds = 0 if numbers == 0.0 else min(LATE, int((WORK / numbers) ** 0.5))
-        if rounds <= FEW or not self._linear:
+        if rounds <= FEW or not self.linear:
             return None
         whole = Path(path.v, path.world, tuple(cohorts(path.v, rounds, 0)))
         near, far = (Spread(whole, step, both=True).outcome(self.reference.round) for step in (STEP, 3.0 * STEP))
@@ -495,7 +495,7 @@ class Plan:
         return found
 
     @cached_property
-    def _linear(self) -> bool:
+    def linear(self) -> bool:
         """Whether a round only adds its noise, so that effects are proportional to the numbers of the noise."""
         path = self.paths[0]
         moved = (responses(self.reference.round, path.first, size, maximum=2 * path.world.d) for size in (STEP, 3.0))
@@ -506,7 +506,7 @@ class Plan:
 
     def spread(self, path: Path) -> Spread:
         """The covariance of a path, or of its first round, with this plan's step."""
-        both = self.step > STEP or len(path.who) > FEW or not self._linear
+        both = self.step > STEP or len(path.who) > FEW or not self.linear
         return Spread(path if self.step == STEP else path.first, self.step, both)
 
     @cached_property

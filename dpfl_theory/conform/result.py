@@ -76,7 +76,7 @@ class Conformance(Tabular):
     compared, and other remarks; settings: the values of the hyper-parameters that were used; privacy: of one round,
     see `README`; compared: the number of probes; seconds: the duration; assumed: the hyper-parameters that are
     neither arguments of the function nor given, with the first of their assumed values; warnings: those of the import
-    of the function's module (`dpfl_theory.runtime.recorded_warnings`).
+    of the function's module (`dpfl_theory.runtime.recorded_warnings`); decided: whether its rounds could be compared.
     """
 
     algorithm: str
@@ -96,6 +96,7 @@ class Conformance(Tabular):
     assumed: Mapping[str, Any] = field(default_factory=dict)
     declared: tuple[str, ...] = ()
     warnings: tuple[Warned, ...] = ()
+    decided: bool = True
 
     @property
     def conforms(self) -> bool:
@@ -127,7 +128,7 @@ class Conformance(Tabular):
         return intervals(
             [(self.function, moved, moved, moved, "C3" if moved > declared else "C0")],
             declared,
-            "distance that one client moves w (line: declared sensitivity)",
+            "distance that one client or record moves w (line: declared sensitivity)",
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +156,8 @@ class Conformance(Tabular):
 
     def __str__(self) -> str:
         same_round = self.faults and all(fault.about != "round" for fault in self.faults)
-        words = "its round is that of" if same_round else _words(self.verdict)
+        own = "its round is that of" if self.decided else "it was not decided whether its round is that of"
+        words = own if same_round else _words(self.verdict)
         head = f"{self.function} {self.verdict}: {words} {self.algorithm} ({self.source})"
         head += ", but something else is wrong" if same_round else ""
         lines = [f"with declared {joined(self.declared)}"] if self.declared else []

@@ -142,7 +142,13 @@ def conform(
                 found, ended = _at_the_limit(test, error), True
         if sampler is not None and not ended:
             drawn = sampled_cohorts(sampler, values[0], seed, alpha / 4)
-            found += [replace(x, about="cohorts", private=x.private and bool(reference.unit)) for x in drawn.findings]
+            amplified = bool(reference.unit) and reference.algorithm.amplified
+            found += [replace(x, about="cohorts", private=x.private and amplified) for x in drawn.findings]
+            if drawn.findings and reference.unit and not amplified:
+                test.notes.append(
+                    f"the accounting of {reference.name} has no amplification by sampling: what is said of "
+                    "amplification concerns accountings that have it"
+                )
             if drawn.open:
                 test.undecided = True
                 test.notes.append(drawn.open)
@@ -168,6 +174,7 @@ def conform(
         alpha=alpha,
         versions={"numpy": np.__version__},
         assumed=test.assumed,
+        decided=not test.undecided,
     )
 
 
@@ -284,14 +291,15 @@ def _findings(case: Case) -> list[Finding]:
 def _by_measured_noise(case: Case, found: list[Finding]) -> list[Finding]:
     """The findings. Those that only change the size of the noise break the claimed privacy where mu was measured and
     exceeds the claim. If another finding may be the cause, or others see the noise of single messages, they stay."""
-    mu, claimed = (case.privacy.get(key) for key in ("mu", "mu_claimed"))
-    if mu is None or claimed is None or case.reference.algorithm.noise_in_messages:
+    algorithm = case.reference.algorithm
+    steps = case.reference.unit == "record" and not algorithm.lots
+    if case.privacy.get("mu") is None or algorithm.noise_in_messages or steps:
         return found
     faults = [fault for one in case.suspects for fault in one.faults]
     sizes = {one.name for one in faults if one.role == "noise" and not (one.once or one.unaccounted)} | {ANOTHER}
     if any(x.private for x in found if x.name not in sizes):
         return found
-    return [replace(x, private=mu > claimed * (1.0 + SPREAD)) if x.name in sizes else x for x in found]
+    return [replace(x, private=case.excess > 1.0 + SPREAD) if x.name in sizes else x for x in found]
 
 
 def _at_the_limit(case: Case, error: TimeoutExceeded) -> list[Finding]:

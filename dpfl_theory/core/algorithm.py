@@ -196,6 +196,10 @@ class Algorithm:
     """The name of the number of rounds."""
     lots: ClassVar[bool] = False
     """Whether the records of a step are drawn independently, so that their number varies."""
+    amplified: ClassVar[bool] = True
+    """Whether the accounting relies on random cohorts, where there are any."""
+    released_again: ClassVar[str] = ""
+    """What the epsilon of one round leaves out, as the end of a sentence."""
     noise_in_messages: ClassVar[bool] = False
     """Whether each message has noise of its own, by which it is protected."""
     noise_rounds: ClassVar[int] = 2

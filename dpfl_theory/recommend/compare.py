@@ -54,10 +54,10 @@ def compare(
         budget: epsilon, delta, neighbours, view, and the number of vectors that a client may send.
         algorithms: names of `dpfl_theory.recommend.tuned`; by default all that can be run on the problem.
         unit: the unit of privacy: ``client``, ``record`` or ``all``, for both.
-        seed: of the search; another seed changes all noise. plan: the amount of computation;
-        `dpfl_theory.recommend.search.usual` by default. jobs: the number of processes, which does not change the
-        results. progress: called with the finished share of the algorithms, and the name of an unfinished one. reuse: a
-        store of earlier results.
+        seed: of the search and the measurement; seeds that differ by less than 200 share some noise. plan: the amount
+        of computation; `dpfl_theory.recommend.search.usual` by default. jobs: the number of processes, which does not
+        change the results. progress: called with the finished share of the algorithms, and the name of an unfinished
+        one. reuse: a store of earlier results.
 
     Returns:
         Plain data: ``start`` (the suboptimality at 0 and, for classes, the accuracy there); ``algorithms``, first those
@@ -217,7 +217,7 @@ def _advice(best: Document, start: float) -> str:
 def _no_advice(best: Document, start: float, budget: Budget) -> str:
     gap = best["suboptimality"]
     return (
-        f"Do not train at this budget: epsilon = {budget.epsilon:g}, delta = {budget.delta:g} leave the best algorithm "
-        f"found for the protection of {PROTECTED[best['protects']]} ({best['title']}) at {gap['mean']:.3g} +- "
-        f"{gap['error']:.1g}, and the start has {start:.3g}."
+        f"Nothing found at this budget (epsilon = {budget.epsilon:g}, delta = {budget.delta:g}) ends clearly below the "
+        f"start. The best algorithm for the protection of {PROTECTED[best['protects']]} ({best['title']}) ends at "
+        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start is at {start:.3g}."
     )

@@ -130,7 +130,7 @@ def describe_changes(found: Document, width: str = "features (principal componen
     """The changes in a sentence; width: the quantity that is reduced.
 
     >>> describe_changes({"epsilon": 2.0, "clients": None, "features": 3})
-    'Any one of these would suffice: epsilon = 2, or 3 features (principal components).'
+    'In runs, any one of these was enough: epsilon = 2, or 3 features (principal components).'
     >>> describe_changes({"epsilon": None, "clients": None, "features": None})
     'No tried change of epsilon, clients or features is sufficient.'
     """
@@ -138,9 +138,9 @@ def describe_changes(found: Document, width: str = "features (principal componen
     if found["epsilon"] is not None:
         parts.append(f"epsilon = {found['epsilon']:g}")
     if found["clients"] is not None:
-        parts.append(f"{found['clients']} clients like these")
+        parts.append(f"{found['clients']} clients (copies of these)")
     if found["features"] is not None:
         parts.append(f"{found['features']} {width}")
     if not parts:
         return "No tried change of epsilon, clients or features is sufficient."
-    return f"Any one of these would suffice: {', or '.join(parts)}."
+    return f"In runs, any one of these was enough: {', or '.join(parts)}."

@@ -34,9 +34,9 @@ FULL = {"sampling": "full", "cohort": None}
         (FULL, "sampling", "every client takes part", "r/n"),
         ({}, "observer", "third party:", "server:"),
         ({**FULL, "view": "server"}, "observer", "server:", "third party:"),
-        ({"noise": "average"}, "noise", "by the server", "each client"),
-        ({}, "noise", f"{5 / math.sqrt(8):.6g}", "by the server"),
-        (FULL, "noise", f"{5 / math.sqrt(40):.6g}", "by the server"),
+        ({"noise": "average"}, "noise", "by a trusted server", "each client"),
+        ({}, "noise", f"{5 / math.sqrt(8):.6g}", "by a trusted server"),
+        (FULL, "noise", f"{5 / math.sqrt(40):.6g}", "by a trusted server"),
     ],
 )
 def test_an_answer_says_what_it_is_about(changes: dict[str, Any], key: str, inside: str, absent: str) -> None:

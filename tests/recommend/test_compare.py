@@ -158,7 +158,7 @@ def test_a_comparison_says_what_to_take() -> None:
 def test_nothing_is_recommended_that_ends_no_better_than_the_start() -> None:
     found = compare(PROBLEM, Budget(0.01, 1e-5, rounds=8), algorithms=("dp-clip21", "dp-fedavg"), plan=SMALL)
     assert found["recommended"] is None
-    assert found["advice"].startswith("Do not train at this budget: epsilon = 0.01")
+    assert found["advice"].startswith("Nothing found at this budget (epsilon = 0.01")
 
 
 def test_an_unknown_algorithm_is_refused() -> None:

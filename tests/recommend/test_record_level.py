@@ -238,7 +238,7 @@ def test_nothing_is_recommended_for_records_that_ends_no_better_than_the_start()
     budget = Budget(0.001, DELTA, rounds=8)
     found = compare(ALIKE, budget, algorithms=("dp-sgd-record", "dp-clip21"), plan=TINY)
     assert found["recommended_by_unit"] == {"client": None, "record": None}
-    assert found["advice_by_unit"]["record"].startswith("Do not train at this budget: epsilon = 0.001")
+    assert found["advice_by_unit"]["record"].startswith("Nothing found at this budget (epsilon = 0.001")
 
 
 def test_what_cannot_be_run_is_left_out_and_said() -> None:

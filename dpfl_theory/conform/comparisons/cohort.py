@@ -52,11 +52,17 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     counts = np.zeros((DRAWS, n), dtype=np.int64)
     for k in range(DRAWS):
         try:
-            drawn = np.atleast_1d(np.asarray(sampler(n, rng), dtype=np.int64))
+            given = np.asarray(sampler(n, rng))
+            if given.dtype == np.bool_:
+                raise InputError("the sampler gives a mask of clients: give their numbers, np.flatnonzero(mask)")
+            drawn = np.atleast_1d(given.astype(np.int64))
+        except InputError:
+            raise
         except Exception as error:
             return SamplerResult([Finding("the sampler fails", f"the sampler raises {format_error(error)}")])
         if drawn.size and (drawn.min() < 0 or drawn.max() >= n):
-            raise InputError(f"the sampler gives client {drawn.max()}: with {n} clients they are 0 to {n - 1}")
+            wrong = drawn.min() if drawn.min() < 0 else drawn.max()
+            raise InputError(f"the sampler gives client {wrong}: with {n} clients they are 0 to {n - 1}")
         if len(np.unique(drawn)) < len(drawn) and scheme != REPLACED:
             said = "a client is in a cohort twice: draw without replacement, or account for replacement"
             return SamplerResult([Finding("clients drawn twice", said, f"{drawn.tolist()}", private=True)])
@@ -85,21 +91,24 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     return SamplerResult([])
 
 
+OTHERWISE = ": give --sampling or --cohort if yours assumes another one"
+
+
 def _sizes(counts: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
     """Cohorts of a wrong size."""
     spread = sorted(set(counts.sum(axis=1).tolist()))
     if scheme == "poisson" and len(spread) == 1 and r < n:
         said = (
             "all cohorts have the same size, but the accounting assumes independent (Poisson) sampling: draw every "
-            "client independently with probability r/n, or account for fixed sizes"
+            "client independently with probability r/n, or account for fixed sizes, with --sampling fixed"
         )
         seen = f"all of {DRAWS} cohorts have {spread[0]} of {n} clients"
         return Finding("fixed-size cohorts accounted as Poisson", said, seen, private=True)
     if scheme != "poisson" and len(spread) > 1:
-        said = f"cohorts have {spread[0]} to {spread[-1]} clients, and the accounting assumes {int(r)} each"
+        said = f"cohorts have {spread[0]} to {spread[-1]} clients, and the accounting assumes {int(r)} each{OTHERWISE}"
         return Finding("cohorts of varying size", said, private=True)
     if scheme != "poisson" and spread != [int(r)]:
-        said = f"cohorts have {spread[0]} clients, and the accounting assumes {int(r)} each"
+        said = f"cohorts have {spread[0]} clients, and the accounting assumes {int(r)} each{OTHERWISE}"
         return Finding("cohorts of another size", said, private=spread[0] > r)
     if scheme == REPLACED and r >= 2.0 and counts.max() <= 1:
         said = (
@@ -193,7 +202,8 @@ def _spread(members: np.ndarray, r: float, alpha: float) -> Finding | None:
     if right * (1 - kurtosis * (1 - below)) <= variance <= right * (1 + kurtosis * (above - 1)):
         return None
     said = "clients are not drawn independently of each other, which Poisson accounting needs"
-    return Finding("clients that are not independent", said, f"sizes vary by {variance:.4g}, not {right:.4g}")
+    seen = f"sizes vary by {variance:.4g}, not {right:.4g}"
+    return Finding("clients that are not independent", said, seen, private=True)
 
 
 def _limits(trials: int, p: float, alpha: float) -> tuple[int, int]:

@@ -230,7 +230,7 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
             )
             return named
         return [*named, *other_noise(case, spreads, suspect, named)]
-    fixed = fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)])
+    fixed = fixed_noise(case, [one for one in seen if isinstance(one.probe, Path)], first_rounds(spreads))
     if fixed is not None:
         return [fixed]
     nearest = found.partly or found.local

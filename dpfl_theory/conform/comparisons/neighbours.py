@@ -29,7 +29,8 @@ ROUNDING = 1e-5
 class Pair:
     """Two data sets: their difference, the shift of w after a round, the distance that the hyper-parameters allow, and
     mu. mu of the Gaussian mechanism is the shift over the existing noise (infinite without noise along the shift);
-    claimed is the claimed mu. usual: whether the cohort has the expected size."""
+    claimed is the claimed mu. usual: whether the cohort has the expected size. own: the algorithm's own mu in a cohort
+    of another size."""
 
     description: str
     shift: Array
@@ -40,6 +41,7 @@ class Pair:
     other: World
     path: Path
     usual: bool = True
+    own: float = 0.0
 
     @property
     def distance(self) -> float:
@@ -84,9 +86,9 @@ def _directions(d: int) -> list[tuple[Array, str]]:
 
 
 def _members(v: Values) -> list[Array]:
-    """The cohorts in which a pair is compared: one of the expected size, and under independent sampling one of a
-    single client."""
-    sizes = [int(v["r"]), *([1] if v["scheme"] == "poisson" else [])]
+    """The cohorts in which a pair is compared: one of the expected size, and under independent sampling the smallest
+    and the largest one."""
+    sizes = [int(v["r"]), *([1, int(v["n"])] if v["scheme"] == "poisson" else [])]
     return [cohorts(v, 1, 23, [size])[0] for size in sizes]
 
 
@@ -206,7 +208,7 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
         steps = int(v["local_steps"]) if reference.unit == "record" else 1
         claimed = steps**0.5 / float(v["noise_multiplier"])
         for at, who in enumerate(_members(v)):
-            usual, covariance = at == 0, None
+            usual, covariance, right = at == 0, None, None
             client = _loudest(player, reference, v, nothing, who, idle)
             for reported, one, other, path in _pairs(reference, v, nothing, who, idle, client):
                 seed = _communicating(player, Path(v, one, path.who)) if seed is None else seed
@@ -226,8 +228,11 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                     covariance = case.plan.spread(Path(v, one, path.who)).outcome(player)
                 if not np.isfinite(covariance).all():
                     continue
-                words, mu = reported if usual else f"{reported}, and is the only participant", _mu(shift, covariance)
-                found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual))
+                if not usual and right is None:
+                    right = case.plan.spread(Path(v, one, path.who)).outcome(algorithm)
+                words = reported if usual else f"{reported}, in a cohort of {len(who)}"
+                mu, known = _mu(shift, covariance), 0.0 if right is None else _mu(own, right)
+                found.append(Pair(words, shift, allowed, mu, claimed, one, other, path, usual, known))
     return found
 
 

@@ -123,7 +123,7 @@ def _cause(case: Case, path: Path, size: float, found: Sequence[Array], small: S
         "a normal number's effect on w is not proportional to it, and depends on the data. One of: the noise is "
         "added before a bound, a normalisation or local steps that bend it; the numbers are transformed by something "
         "made of the data; the server transforms the noisy average. The accounting of the Gaussian mechanism holds "
-        "only where all that follows the noise uses nothing but the noisy vector"
+        "only where what follows the noise uses no private data except through noisy vectors"
     )
 
 
@@ -199,7 +199,8 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
         try:
             if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
                 where = case.lines("noise")
-                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=True))
+                # A client that takes part makes the cohort non-empty, so that its epsilon is known.
+                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=name != NOBODY))
         except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
     return found

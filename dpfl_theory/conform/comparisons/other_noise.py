@@ -57,10 +57,13 @@ def _constant(case: Case, one: ObservedDifference, vector: Array) -> tuple[str, 
         "from the rng that the round is given"
     )
     if np.allclose(found, 2.0 * vector, rtol=1e-6, atol=1e-9 * float(np.max(np.abs(vector)))):
-        return FIXED, f"a vector is added that follows the noise multiplier but not the rng: it is noise of {seed}"
+        return FIXED, (
+            "a vector is added that follows the noise multiplier but not the rng. One of: a mean of the noise that is "
+            f"not 0, as in normal(sigma, size=d); noise of {seed}"
+        )
     return CONSTANT, (
         f"a vector is added that depends neither on the rng, nor on the data, nor on the noise multiplier. One of: a "
-        f"constant; noise of {seed}"
+        f"constant, or a mean of the noise that is not 0; noise of {seed}"
     )
 
 
@@ -257,9 +260,9 @@ def _after_steps(case: Case, player: Player, follows: str) -> Finding | None:
     said = (
         f"each client adds its noise once, after its last gradient, and the algorithm adds noise in each of {steps}. "
         f"The standard deviation of the noise in w: {follows or 'it follows no argument of the function'}. A record "
-        "moves the end of the steps in proportion to the local step size and the number of local steps"
+        "changes its client's later gradients too, and moves the end of the steps by up to 2 C eta_l (1/R + K - 1)"
     )
-    return Finding(AFTER, said, "", case.lines("noise"))
+    return Finding(AFTER, said, "", case.lines("noise"), unaccounted=True)
 
 
 def ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]:
@@ -372,8 +375,11 @@ def _conditional_variance(covariance: Array, m: int, d: int) -> float:
     return max(float(np.trace(covariance[m : m + d, m : m + d] - known)), 0.0)
 
 
-def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | None:
-    """Noise that no generator's seed changes: the same vector remains in every world."""
+def fixed_noise(
+    case: Case, paths: Sequence[ObservedDifference], spreads: Sequence[ObservedDifference]
+) -> Finding | None:
+    """Noise that no generator's seed changes: the same vector remains in every world. It costs no privacy where the
+    noise that was recorded is the algorithm's."""
     if not case.reference.unit:
         return None
     left = []
@@ -383,13 +389,14 @@ def fixed_noise(case: Case, paths: Sequence[ObservedDifference]) -> Finding | No
     sizes = float(np.max(np.abs(left[0])))
     if sizes > 0.0 and all(np.allclose(x, left[0], rtol=1e-6, atol=1e-9 * sizes) for x in left[1:]):
         name, said = _constant(case, paths[0], left[0])
+        noisy = bool(spreads) and any(explains(player_of(case.reference, x), spreads) for x in case.reference.readings)
         return Finding(
             name,
             said,
             f"the same vector of length {np.linalg.norm(left[0]):.4g} remains without noise in {len(left)} problems",
             case.lines("noise"),
-            private=True,
-            unaccounted=True,
+            private=not noisy,
+            unaccounted=not noisy,
         )
     return None
 

@@ -115,6 +115,12 @@ def by_samples(case: Case, why: str) -> list[Finding]:
             f"{why}, so that it was not recorded; and rounds have other randomness, so nothing was compared"
         )
         return []
+    if case.reference.unit and not case.plan.linear:  # the mean of w is then not w without noise
+        case.undecided = True
+        case.notes.append(
+            f"{why}, so that it was not recorded; and w is no linear function of it, so nothing was compared"
+        )
+        return []
     runs = max(case.runs, RUNS)
     worlds = [p for p in case.plan.paths if p.v is case.plan.values[0]]
     worlds += [p for p in case.plan.paths if p.v is not case.plan.values[0]][:2]

@@ -42,11 +42,17 @@ def claim(case: Case) -> list[Finding]:
     unit, most = case.reference.unit, case.max_epsilon
     said = (
         f"the noise multiplier {at['noise_multiplier']:.4g} claims epsilon = {largest:.4g} at delta = {DELTA:g} for "
-        f"one round and a {unit} that takes part, and the limit is {most:g}"
-        f"{' (above 50 there is no protection in practice)' if most >= MOST else ''}: the multiplier must be at least "
+        f"{_of_what(at, unit)}, and the limit is {most:g}"
+        f"{' (above 50 it guarantees next to nothing)' if most >= MOST else ''}: the multiplier must be at least "
         f"{_needed(at, unit, most):.4g}"
     )
     return [Finding(CLAIM.format(most), said, lines=case.lines("noise"), about="claim")]
+
+
+def _of_what(v: Values, unit: str) -> str:
+    """What a claimed epsilon is for."""
+    share = float(v.get("s", 1.0))
+    return f"one round and a {unit} that takes part" if share == 1.0 else f"one local step, amplified by s = {share:g}"
 
 
 def _needed(v: Values, unit: str, most: float) -> float:
@@ -90,13 +96,13 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         case.notes.append(f"no neighbouring data sets were compared: {error}")
         return []
     if not pairs:
-        case.notes.append("no epsilon of a round was computed: in these settings the algorithm has no sensitivity of w")
+        case.notes.append("no epsilon of a round was computed: the sensitivity of w is not known in these settings")
         return []
     furthest = lambda pair: (pair.refutes, pair.distance / pair.allowed)  # noqa: E731
     far = max(pairs, key=furthest)
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
-    here = max((pair for pair in pairs if pair.path.v is loud.path.v), key=furthest)  # with the same hyper-parameters
+    here = max((pair for pair in usual if pair.path.v is loud.path.v), key=furthest)  # with the same hyper-parameters
     unit = case.reference.unit
     spoiled, released = next((fault.name for fault in previous if fault.unaccounted), ""), _released(case, loud.path.v)
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
@@ -113,6 +119,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     )
     if any(fault.name == UNKNOWN for fault in previous):
         there += ", in a first round, and what later rounds reveal was not tested"
+    where = "in all comparisons" if all(pair.usual for pair in pairs) else "in cohorts of the expected size"
     setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
@@ -124,10 +131,10 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} in all "
-            f"comparisons{setting}, and the hyper-parameters allow {here.allowed:.4g}; {there}, and "
-            f"{claimed:.4g} is claimed"
+            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} {where}{setting}, and the "
+            f"hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
+            + case.reference.algorithm.released_again
         ),
     }
     found = []
@@ -138,6 +145,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         )
         where = case.lines("clip") or case.lines("average")
         found.append(Finding("more than the declared sensitivity", said, far.description, where, private=True))
+    case.excess = max(pair.mu / max(pair.claimed, pair.own) for pair in pairs)
     if case.runs:
         found += _audit(case, loud, bool(previous) or bool(found))
     return found
@@ -163,7 +171,12 @@ def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -
         return f"with the actual noise, no finite epsilon holds for a {unit} that takes part"
     faults = [fault for one in case.suspects for fault in one.faults]
     exact = within and case.suspects and all(fault.role == "noise" or not fault.private for fault in faults)
-    size = " in a cohort of the expected size, and more where it is the only participant" if alone else ""
+    if unit == "record" and not case.reference.algorithm.lots:
+        return (
+            f"with the actual noise, epsilon is {epsilon:.4g} at delta = {DELTA:g} in these test problems, for a "
+            "record that takes part, towards those who see w alone; other data may give more"
+        )
+    size = " in a cohort of the expected size, and more in a cohort of another size" if alone else ""
     share = case.reference.message_multiplier(loud.path.v)
     whom = ", towards those who see w alone" if share or case.reference.algorithm.noise_in_messages else ""
     if share and not faults:
@@ -198,8 +211,8 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     case.privacy["mu_low"] = low
     if low > claimed:
         said = (
-            f"runs distinguish the two data sets better than the claimed noise allows: mu is at least {low:.4g}, "
-            f"not {claimed:.4g}"
+            f"runs distinguish the two data sets better than the claimed noise allows: with error probability "
+            f"{case.alpha / 4:g}, mu is at least {low:.4g}, and {claimed:.4g} is claimed"
         )
         if not known:
             return [Finding("refuted by the audit", said, pair.description, case.lines("noise"), private=True)]

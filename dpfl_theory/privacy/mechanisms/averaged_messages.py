@@ -137,7 +137,7 @@ class AveragedMessages(Mechanism):
         if r is not None and self.clients and self.sampling != "full":
             drawn += f" = {r:g}/{self.clients}"
         if self.noise == "average":
-            placed = "once a round by the server, to the sum or, divided by r, to the average: both are the same"
+            placed = "once a round by a trusted server, to the sum or, divided by r, to the average: both are the same"
         else:
             placed = "once a round by each client of the cohort, 1/sqrt(r) of the sum's standard deviation each"
             if r is not None and z is not None:
@@ -195,9 +195,9 @@ class AveragedMessages(Mechanism):
             said.append("The server knows who takes part: sampling helps only a client that is not drawn.")
         elif self.sampling == "poisson" and self.noise == "per-client":
             said.append(
-                "The noise of the sum grows with the cohort, whose random size the bound lets an observer see. That "
-                "takes a dimension of the order of the cohort's square; far below it the noise is nearly that of "
-                "`noise=average`, which is not certified here."
+                "The noise of the sum grows with the cohort, whose random size the other clients' messages or many "
+                "dimensions can reveal. The lower limit is for many dimensions; in few, epsilon may be less. The "
+                "epsilon of `noise=average` does not hold here."
             )
         elif self.sampling == "fixed" and self.relation == "zero-out":
             said.append("A client that is not drawn is replaced by another, whose message may be the opposite one.")
@@ -306,6 +306,22 @@ class CountedMessages(SummedMessages):
         """The multiplier of the count alone."""
         factor = 2.0 if self.relation == "replace" else 1.0
         return 2.0 * self.count_noise / factor if self.count_noise else math.inf
+
+    def factors(self) -> dict[str, float]:
+        """The multiplier is that of both releases: neither a sum's nor an average's."""
+        return {}
+
+    def setting(self) -> dict[str, str]:
+        found = super().setting()
+        found["observer"] = "third party: sees the noisy sum and the noisy count of each round, but no single message"
+        found["noise"] = "once a round by a trusted server, to the sum and to the count"
+        found["multiplier"] = "of the sum and the count together"
+        if self.noise_multiplier is not None:
+            z, doubled = self.noise_multiplier, self.relation == "replace"
+            count = self.count_noise or 5.0 * z * (2.0 if doubled else 1.0)
+            total = self.sigma(1.0)["sigma_of_the_sum"]
+            found["multiplier"] += f": the noise of the sum is {total:.6g} C, and that of the count {count:.6g}"
+        return found
 
     def sigma(self, clip: float) -> dict[str, float]:
         """The noise of the sum, of multiplier z_delta."""

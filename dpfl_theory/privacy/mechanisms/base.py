@@ -43,14 +43,11 @@ def multiplies(z: float | None, noisy: str, replaced: bool, unit: str = "C") -> 
     the noise.
 
     >>> multiplies(None, "the sum", False)
-    'of C: the noise of the sum has standard deviation z C, as dp-accounting, Opacus and TensorFlow Privacy count'
+    'of C: the noise of the sum has standard deviation z C, as libraries of DP-SGD count'
     """
     deviation = "" if unit == "1" else f" {unit}"
     if not replaced:
-        return (
-            f"of {unit}: the noise of {noisy} has standard deviation z{deviation}, as dp-accounting, Opacus and "
-            "TensorFlow Privacy count"
-        )
+        return f"of {unit}: the noise of {noisy} has standard deviation z{deviation}, as libraries of DP-SGD count"
     twice = "2" if unit == "1" else f"2{unit}"
     known = "" if z is None else f", here {2 * z:.6g}"
     return (

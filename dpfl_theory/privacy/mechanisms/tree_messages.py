@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from dpfl_theory.privacy.events import Event, gaussian
@@ -33,13 +35,31 @@ def tree_sensitivity(rounds: int, restart: int, participations: int, separation:
     return math.sqrt(total)
 
 
+def moved(rounds: int, restart: int, taken: Sequence[int]) -> float:
+    """The norm of the nodes' change when a client's messages of norm 1 in these rounds, from 1, are left out.
+
+    >>> moved(8, 8, [1]) ** 2, round(moved(8, 8, [1, 4]) ** 2, 6)
+    (4.0, 10.0)
+    """
+    so_far = list(itertools.accumulate((k in taken for k in range(1, rounds + 1)), initial=0))
+    total = 0
+    for k in range(1, rounds + 1):
+        place = (k - 1) % restart + 1
+        total += (so_far[k] - so_far[k - (place & -place)]) ** 2
+    return math.sqrt(total)
+
+
+PATTERNS = 32
+"""The most rounds of a first participation that are tried for a lower limit."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class TreeMessages(Mechanism):
     r"""The sum of the messages of rounds 1 to k for every k, each with the noise of at most log2 k + 1 nodes a tree.
 
     ``noise_multiplier`` is that of one node: its noise has standard deviation :math:`z C` for zero-out, :math:`2 z C`
     for replace. All releases together are one Gaussian mechanism (Denisov et al. 2022 for messages that depend on
-    earlier releases). Its sensitivity is `tree_sensitivity`. Cohorts need not be random: nothing is amplified.
+    earlier releases). Its sensitivity is at most `tree_sensitivity`. Cohorts need not be random: nothing is amplified.
 
     >>> TreeMessages(noise_multiplier=4.0, rounds=15, participations=1).event().forward  # 4 nodes: 4/sqrt(4)
     FullParticipation(z=2.0)
@@ -66,6 +86,15 @@ class TreeMessages(Mechanism):
         rounds = self.count("rounds")
         moved = tree_sensitivity(rounds, self.restart or rounds, self._participations(), self.separation)
         return gaussian(self.value("noise_multiplier") / moved)
+
+    def attacks(self) -> tuple[tuple[Event, float], ...]:
+        """The worst of some patterns: the most participations at the least distance, from different first rounds."""
+        rounds, k, b = self.count("rounds"), self._participations(), self.separation
+        last = max(rounds - (k - 1) * b, 1)
+        starts = {1 + (last - 1) * j // max(PATTERNS - 1, 1) for j in range(PATTERNS)}
+        patterns = [range(start, min(start + (k - 1) * b, rounds) + 1, b) for start in sorted(starts)]
+        most = max(moved(rounds, self.restart or rounds, pattern) for pattern in patterns)
+        return ((gaussian(self.value("noise_multiplier") / most), 0.0),)
 
     def sigma(self, clip: float) -> dict[str, float]:
         return {"sigma_of_a_node": self.value("noise_multiplier") * clip * (2 if self.relation == "replace" else 1)}

@@ -150,8 +150,9 @@ class Das2022(Setting):
     def warnings(self) -> list[str]:
         if self.calibration == "paper":
             return [
-                "Theorem 3 is refuted as printed: whether this noise gives (epsilon, delta) depends on the constant q; "
-                "ask dpfl-theory privacy constant das2022.theorem3."
+                "Theorem 3 is refuted as printed: no constant q serves for every epsilon and number of rounds that it "
+                "allows, a range that it takes from Abadi et al. 2016. "
+                "Ask dpfl-theory privacy constant das2022.theorem3."
             ]
         if self.noise_by_server() and self.rho is None:
             return [

@@ -156,7 +156,10 @@ class Hou2023(Setting):
     def warnings(self) -> list[str]:
         if self.calibration != "paper":
             return []
-        return ["Lemma 1 is refuted as printed: whether this noise gives (epsilon, delta) depends on `constant` and T."]
+        return [
+            "Lemma 1 is refuted as printed: no constant serves for every epsilon, delta and T that it allows, and pT "
+            "is only the mean number of communications."
+        ]
 
 
 NEAR = 1e-6
