@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory.conform.comparisons.cohort import sampled
 from dpfl_theory.conform.run import conform
+from dpfl_theory.errors import InputError
 
 
 def clip(u: Any, C: float) -> Any:
@@ -62,7 +64,7 @@ def test_a_sum_that_is_not_divided_keeps_its_privacy() -> None:
     assert not any(fault.private for fault in found.faults)
 
 
-def scaffold(steps_of: Callable[..., int], size_of: Callable[..., float]) -> Callable[..., Any]:
+def scaffold(steps_of: Any, size_of: Any) -> Callable[..., Any]:
     """SCAFFOLD whose clients take their own numbers of steps, or steps of a size that changes, and divide by these."""
 
     def round(w, state, clients, cohort, rng, *, eta_l, eta_g, K, round_number):  # type: ignore[no-untyped-def]
@@ -157,3 +159,57 @@ def test_the_epsilon_of_a_message_that_others_see() -> None:
     assert found.conforms, str(found)
     assert "towards those who see w alone (" in found.privacy["told"]
     assert "towards those who see its message)" in found.privacy["told"]
+
+
+def test_noise_that_shrinks_with_the_cohort_breaks_privacy_in_large_ones() -> None:
+    """It has the right size for cohorts of r."""
+
+    def round(w, state, clients, cohort, rng, *, eta, beta, E, C, noise_multiplier, r):  # type: ignore[no-untyped-def]
+        total = 0.0 * w
+        for i in cohort:
+            y = w.copy()
+            for _ in range(E):
+                y = y - eta * clients[i].gradient(y)
+            total = total + clip((w - y) / eta, C)
+        noise = rng.normal(0.0, noise_multiplier * C / max(len(cohort), 1), len(w))
+        return w - beta * (total / r + noise), state
+
+    found = conform(round, "dp-fedavg")
+    assert [(fault.name, fault.private) for fault in found.faults] == [("noise divided by |S|", True)]
+    assert "and more in a cohort of another size" in found.privacy["told"]
+
+
+def test_a_constant_beside_the_noise_costs_no_privacy() -> None:
+    right = two_sided(lambda z, c, r: z * c / r)
+
+    def round(w, state, clients, cohort, rng, *, eta_l, eta_g, Q, c, noise_multiplier, r):  # type: ignore[no-untyped-def]
+        values = {"eta_l": eta_l, "eta_g": eta_g, "Q": Q, "c": c, "noise_multiplier": noise_multiplier, "r": r}
+        after, state = right(w, state, clients, cohort, rng, **values)
+        return after + 0.01, state
+
+    (fault,) = conform(round, "dp-fedavg-two-sided").faults
+    assert "a constant, or a mean of the noise" in fault.description
+    assert not fault.private
+
+
+def test_samples_are_not_compared_where_noise_passes_through_a_normalisation() -> None:
+    """The mean of a normalised noisy vector is not the normalised vector without noise."""
+    own = np.random.default_rng(5)
+
+    def round(w, state, clients, cohort, rng, *, gamma, beta, alpha, sigma):  # type: ignore[no-untyped-def]
+        v, memory = state if state is not None else (0.0 * w, np.zeros((len(clients), len(w))))
+        missing = np.array([client.gradient(w) - memory[i] for i, client in enumerate(clients)])
+        sent = missing / (alpha + np.linalg.norm(missing, axis=1, keepdims=True))
+        v = v + beta * (sent + own.normal(0.0, sigma, sent.shape)).mean(axis=0)
+        return w - gamma * v / np.linalg.norm(v), (v, memory + beta * sent)
+
+    found = conform(round, "dp-norm-ec")
+    assert found.verdict == "undecided", str(found)
+    assert any("no linear function" in note for note in found.notes)
+
+
+def test_a_mask_of_clients_is_refused() -> None:
+    with pytest.raises(InputError, match="gives a mask of clients"):
+        sampled(lambda n, rng: rng.random(n) < 0.5, {"n": 6, "r": 3.0, "scheme": "poisson"}, 0, 1e-6)
+    with pytest.raises(InputError, match="client -1"):
+        sampled(lambda n, rng: [-1, 5], {"n": 6, "r": 2.0, "scheme": "fixed"}, 0, 1e-6)

@@ -57,7 +57,7 @@ def test_constants_and_noise_from_a_seed() -> None:
     assert answered(with_noise(seeded), E=1)[0][0] == FIXED
     names, found = answered(with_noise(constant), E=1)
     assert names[0] == CONSTANT
-    assert "One of: a constant; noise of a generator" in str(found.faults[0].description)
+    assert "One of: a constant, or a mean of the noise that is not 0; noise" in str(found.faults[0].description)
 
 
 def test_numbers_that_are_bent_alone_and_together_with_data() -> None:

@@ -199,8 +199,11 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
         try:
             if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
                 where = case.lines("noise")
-                # A client that takes part makes the cohort non-empty, so that its epsilon is known.
-                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=name != NOBODY))
+                # A client that sends zero still takes part, so that its cohort is not empty. One that is removed may
+                # have been the only one.
+                removed = case.plan.values[0]["relation"] == "add-remove"
+                unaccounted = removed or name != NOBODY
+                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=unaccounted))
         except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
     return found

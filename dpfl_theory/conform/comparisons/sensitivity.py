@@ -119,7 +119,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     )
     if any(fault.name == UNKNOWN for fault in previous):
         there += ", in a first round, and what later rounds reveal was not tested"
-    where = "in all comparisons" if all(pair.usual for pair in pairs) else "in cohorts of the expected size"
+    among = "in all comparisons" if all(pair.usual for pair in pairs) else "in cohorts of the expected size"
     setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
@@ -131,7 +131,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         "epsilon": epsilon if math.isfinite(epsilon) else None,
         "epsilon_claimed": claimed,
         "told": (
-            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} {where}{setting}, and the "
+            f"two data sets that differ in one {unit} move w by at most {here.distance:.4g} {among}{setting}, and the "
             f"hyper-parameters allow {here.allowed:.4g}; {there}, and {claimed:.4g} is claimed"
             + (" of one client's messages" if unit == "record" and not case.reference.algorithm.lots else "")
             + case.reference.algorithm.released_again
