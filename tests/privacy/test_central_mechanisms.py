@@ -75,6 +75,9 @@ def test_the_split_of_adaptive_clipping_is_one_gaussian_mechanism(z: float, sigm
     found = mechanism("dp-fedavg-adaptive")(clients=9, noise_multiplier=z, count_noise=sigma_b, rounds=1)
     assert gaussian_multiplier(leaf(simplified(found.event()))) == pytest.approx(z)
     assert found.sigma(2.0)["sigma_of_the_sum"] == pytest.approx(2.0 * split(z, 2.0 * sigma_b))
+    said = found.setting()["multiplier"]
+    assert f"the noise of the sum is {split(z, 2.0 * sigma_b):.6g} C, and that of the count {sigma_b:.6g}" in said
+    assert list(found.alternatives(())) == []  # the multiplier of both is no multiplier of an average
 
 
 def test_a_count_that_spends_everything_is_refused() -> None:

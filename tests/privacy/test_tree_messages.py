@@ -12,8 +12,9 @@ from oracles.dp_ftrl import intervals
 
 from dpfl_theory.algorithms import get
 from dpfl_theory.conform.operations import Operations
+from dpfl_theory.privacy.events import gaussian_multiplier, leaf, simplified
 from dpfl_theory.privacy.mechanisms import get as mechanism
-from dpfl_theory.privacy.mechanisms.tree_messages import tree_sensitivity
+from dpfl_theory.privacy.mechanisms.tree_messages import moved, tree_sensitivity
 
 
 def nodes(rounds: int, restart: int) -> np.ndarray:
@@ -42,9 +43,20 @@ def test_no_schedule_exceeds_the_sensitivity(rounds: int, restart: int, most: in
     worst = max(float(np.linalg.norm(matrix @ u)) for u in schedules(rounds, most, apart))
     bound = tree_sensitivity(rounds, restart, min(most, -(-rounds // apart)), apart)
     assert worst <= bound * (1 + 1e-12)
+    taken = [[int(t) + 1 for t in np.flatnonzero(u)] for u in schedules(rounds, most, apart)]
+    assert max(moved(rounds, restart, one) for one in taken) == pytest.approx(worst)
     if most == 1:  # the largest column of C
         assert worst == pytest.approx(bound, rel=1e-12)
         assert bound**2 == pytest.approx(min(rounds, restart).bit_length())
+
+
+def test_the_lower_limit_is_that_of_a_schedule() -> None:
+    """Two participations, three rounds apart, move the nodes of 8 rounds by at most sqrt(10); the bound is sqrt(12)."""
+    run = mechanism("dp-ftrl")(noise_multiplier=4.0, rounds=8, participations=2, separation=3)
+    ((attack, missing),) = run.attacks()
+    assert missing == 0.0
+    assert gaussian_multiplier(leaf(simplified(attack))) == pytest.approx(4.0 / math.sqrt(10.0))
+    assert gaussian_multiplier(leaf(simplified(run.event()))) == pytest.approx(4.0 / math.sqrt(12.0))
 
 
 @pytest.mark.parametrize("rounds", [1, 2, 5, 8, 13])
