@@ -128,8 +128,8 @@ NOISE = (
     ),
     *_times(
         "noise divided by n",
-        "the noise has the sensitivity C/n: with r clients in a round it should be C/r",
-        lambda a, o, s: usual_divisor(a, o) / o.n,
+        "the noise is that of an average over all n clients: r clients in a round need n/r times as much",
+        lambda a, o, s: o.expected / o.n,
         private=True,
     ),
     *_times(
