@@ -201,7 +201,7 @@ class Case:
         if not np.array_equal(one, two, equal_nan=True):
             return (
                 "two runs with the same rng differ (noise comes from elsewhere, or the function keeps something "
-                "outside `state`)"
+                "outside the state)"
             )
         if np.isfinite(one).all() and any(np.array_equal(one, np.round(one, digits)) for digits in range(1, 9)):
             return "w is rounded to decimals, so that a small change of the noise is lost"

@@ -195,7 +195,7 @@ def _cohort() -> Iterator[Fault]:
             yield cohort_fault(
                 "a cohort of its own",
                 "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
-                "draws fit the accounting is tested on the function that draws (--sampler)",
+                "draws fit the accounting is tested on the function that draws (`sampler`)",
                 plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
                 members=draw,
                 **parts,

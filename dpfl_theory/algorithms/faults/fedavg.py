@@ -68,8 +68,8 @@ CLIPPED_DIFFERENCES = tuple(
         "the difference is clipped, not divided by the local step size",
         "w - y is clipped to C, not (w - y)/eta: many libraries call this DP-FedAvg (after McMahan et al. 2018). It "
         f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
-        "you mean it, compare it with --as dp-fedavg-two-sided, whose threshold and noise are those of a difference; "
-        "add --sampling poisson where clients are drawn independently",
+        "you mean it, compare it with dp-fedavg-two-sided, whose threshold and noise are those of a difference; with "
+        "`sampling` poisson where clients are drawn independently",
         "local",
         {"update": difference, **parts},
     )

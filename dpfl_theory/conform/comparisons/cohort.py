@@ -91,7 +91,7 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     return SamplerResult([])
 
 
-OTHERWISE = ": give --sampling or --cohort if yours assumes another one"
+OTHERWISE = ": give `sampling` or `cohort` if yours assumes another one"
 
 
 def _sizes(counts: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
@@ -100,7 +100,7 @@ def _sizes(counts: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
     if scheme == "poisson" and len(spread) == 1 and r < n:
         said = (
             "all cohorts have the same size, but the accounting assumes independent (Poisson) sampling: draw every "
-            "client independently with probability r/n, or account for fixed sizes, with --sampling fixed"
+            "client independently with probability r/n, or account for fixed sizes, with `sampling` fixed"
         )
         seen = f"all of {DRAWS} cohorts have {spread[0]} of {n} clients"
         return Finding("fixed-size cohorts accounted as Poisson", said, seen, private=True)
