@@ -71,7 +71,7 @@ def test_a_clipped_difference_is_named_and_told_where_it_conforms(global_step: b
     assert names[0] == NAME
     assert set(names[1:]) <= {"more than the declared sensitivity"}
     assert "C/eta" in found.faults[0].description
-    assert "--as dp-fedavg-two-sided" in found.faults[0].description
+    assert "compare it with dp-fedavg-two-sided" in found.faults[0].description
     there = conform(textbook(global_step=global_step), "dp-fedavg-two-sided", sampling=scheme, runs=0)
     assert there.verdict == "conforms", str(there)
 

@@ -102,7 +102,8 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     far = max(pairs, key=furthest)
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
-    here = max((pair for pair in usual if pair.path.v is loud.path.v), key=furthest)  # with the same hyper-parameters
+    same = [pair for pair in pairs if pair.path.v is loud.path.v]  # with the same hyper-parameters
+    here = max((pair for pair in same if pair.refutes or pair.usual or pair is loud), key=furthest)
     unit = case.reference.unit
     spoiled, released = next((fault.name for fault in previous if fault.unaccounted), ""), _released(case, loud.path.v)
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
@@ -119,7 +120,9 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     )
     if any(fault.name == UNKNOWN for fault in previous):
         there += ", in a first round, and what later rounds reveal was not tested"
-    among = "in all comparisons" if all(pair.usual for pair in pairs) else "in cohorts of the expected size"
+    most = max(pair.distance for pair in same)
+    everywhere = here.distance >= most * (1.0 - neighbours.ROUNDING)
+    among = "in all comparisons" if everywhere else "in cohorts of the expected size"
     setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
