@@ -394,7 +394,7 @@ def test_what_a_build_cannot_return_is_one_sentence(
     out, sentence = capsys.readouterr()
     assert out == ""
     assert message in sentence
-    assert re.search(r"\(mine\.py, line [67]\)", sentence)
+    assert re.search(r"\(mine\.py, line [78]\)", sentence)
     assert (sentence.count("\n"), len(sentence) < 1200) == (1, True)
 
 
