@@ -192,12 +192,14 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
             "they send",
         ),
     )
+    # Noise of clients may agree as well as noise of the server, and is none without clients.
+    players = [one.player for one in case.suspects] or [player]
     usual = case.plan.spreads[0]
     if not _noisy(case.subject, [usual.path], case.plan.step):
         return []
     for paths, name, said in quiet:
         try:
-            if _noisy(player, paths, STEP) and not _noisy(case.subject, paths, case.plan.step):
+            if all(_noisy(one, paths, STEP) for one in players) and not _noisy(case.subject, paths, case.plan.step):
                 where = case.lines("noise")
                 # A client that sends zero still takes part, so that its cohort is not empty. One that is removed may
                 # have been the only one.
