@@ -192,7 +192,7 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
             "they send",
         ),
     )
-    # Noise of clients may agree as well as noise of the server, and is none without clients.
+    # Noise of clients may agree as well as noise of the server. Without clients the former is zero.
     players = [one.player for one in case.suspects] or [player]
     usual = case.plan.spreads[0]
     if not _noisy(case.subject, [usual.path], case.plan.step):
