@@ -57,7 +57,7 @@ def test_the_table_of_papers_is_the_catalogue() -> None:
             assert s.expected == "holds", "the README says that all our forms hold"
             counts["ours"] += 1
         elif s.id in shown_by or s.reading_of:
-            assert s.erratum is None, "the README says that readings accuse nobody"
+            assert s.erratum is None, "the README says that readings accuse nothing"
             counts["readings"] += 1
         else:
             kind = "theorems" if s.kind in THEOREMS else "others"

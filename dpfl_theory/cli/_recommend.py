@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -308,12 +309,17 @@ def _group(rows: Sequence[Mapping[str, Any]], budget: Mapping[str, Any]) -> Iter
 def _copied(name: str, value: float) -> str:
     """A hyper-parameter to five digits. Noise is rounded up and a threshold down, so that a copy of them is as private
     as the account says."""
+    noisy = name.startswith("sigma") or "noise" in name
+    return rounded(value, "up" if noisy else "down" if name in _thresholds() else "nearest")
+
+
+@cache
+def _thresholds() -> frozenset[str]:
+    """The symbols of all algorithms' thresholds."""
     from dpfl_theory.algorithms import algorithms
 
     declared = (kind.parameters.get("threshold") for kind in algorithms().values())
-    thresholds = {one.symbol for one in declared if one is not None}
-    noisy = name.startswith("sigma") or "noise" in name
-    return rounded(value, "up" if noisy else "down" if name in thresholds else "nearest")
+    return frozenset(one.symbol for one in declared if one is not None)
 
 
 def _rules(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -17,16 +17,21 @@ def clip(u: Any, C: float) -> Any:
     return u * min(1.0, C / max(float(np.linalg.norm(u)), 1e-300))
 
 
+def trained(w: Any, client: Any, step: float, steps: int) -> Any:
+    """The end of local steps."""
+    y = w.copy()
+    for _ in range(steps):
+        y = y - step * client.gradient(y)
+    return y
+
+
 def two_sided(noise: Callable[..., float]) -> Callable[..., Any]:
     """DP-FedAvg on differences; the server adds noise of this standard deviation to the average."""
 
     def round(w, state, clients, cohort, rng, *, eta_l, eta_g, Q, c, noise_multiplier, r):  # type: ignore[no-untyped-def]
         total = 0.0 * w
         for i in cohort:
-            y = w.copy()
-            for _ in range(Q):
-                y = y - eta_l * clients[i].gradient(y)
-            total = total + clip(y - w, c)
+            total = total + clip(trained(w, clients[i], eta_l, Q) - w, c)
         step = total / r + rng.normal(0.0, noise(noise_multiplier, c, r), len(w))
         return w + eta_g * step, state
 
@@ -131,10 +136,11 @@ def local(factor: float) -> Callable[..., Any]:
     def round(w, state, clients, cohort, rng, *, lr, server_lr, E, C, noise_multiplier):  # type: ignore[no-untyped-def]
         total = 0.0 * w
         for i in cohort:
-            y = w.copy()
-            for _ in range(E):
-                y = y - lr * clients[i].gradient(y)
-            total = total + clip(y - w, C) + rng.normal(0.0, factor * noise_multiplier * C, len(w))
+            total = (
+                total
+                + clip(trained(w, clients[i], lr, E) - w, C)
+                + rng.normal(0.0, factor * noise_multiplier * C, len(w))
+            )
         return w + server_lr * total / max(len(cohort), 1), state
 
     return round
@@ -167,10 +173,7 @@ def test_noise_that_shrinks_with_the_cohort_breaks_privacy_in_large_ones() -> No
     def round(w, state, clients, cohort, rng, *, eta, beta, E, C, noise_multiplier, r):  # type: ignore[no-untyped-def]
         total = 0.0 * w
         for i in cohort:
-            y = w.copy()
-            for _ in range(E):
-                y = y - eta * clients[i].gradient(y)
-            total = total + clip((w - y) / eta, C)
+            total = total + clip((w - trained(w, clients[i], eta, E)) / eta, C)
         noise = rng.normal(0.0, noise_multiplier * C / max(len(cohort), 1), len(w))
         return w - beta * (total / r + noise), state
 

@@ -14,7 +14,7 @@ from dpfl_theory.algorithms import get
 from dpfl_theory.conform.operations import Operations
 from dpfl_theory.privacy.events import gaussian_multiplier, leaf, simplified
 from dpfl_theory.privacy.mechanisms import get as mechanism
-from dpfl_theory.privacy.mechanisms.tree_messages import moved, tree_sensitivity
+from dpfl_theory.privacy.mechanisms.tree_messages import pattern_sensitivity, tree_sensitivity
 
 
 def nodes(rounds: int, restart: int) -> np.ndarray:
@@ -44,7 +44,7 @@ def test_no_schedule_exceeds_the_sensitivity(rounds: int, restart: int, most: in
     bound = tree_sensitivity(rounds, restart, min(most, -(-rounds // apart)), apart)
     assert worst <= bound * (1 + 1e-12)
     taken = [[int(t) + 1 for t in np.flatnonzero(u)] for u in schedules(rounds, most, apart)]
-    assert max(moved(rounds, restart, one) for one in taken) == pytest.approx(worst)
+    assert max(pattern_sensitivity(rounds, restart, one) for one in taken) == pytest.approx(worst)
     if most == 1:  # the largest column of C
         assert worst == pytest.approx(bound, rel=1e-12)
         assert bound**2 == pytest.approx(min(rounds, restart).bit_length())

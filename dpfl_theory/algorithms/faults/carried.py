@@ -118,7 +118,7 @@ def _in_epochs() -> Iterator[Fault]:
     """The optimizer of an epoch: the algorithm's own, or one with momentum."""
     name, text = "local momentum that starts again in each epoch", "a client's momentum buffer is new in each epoch"
 
-    def anew(make: Callable[[Any, Any], Any], a: Any, o: Any, i: Any) -> Callable[[Any], Any] | None:
+    def of_an_epoch(make: Callable[[Any, Any], Any], a: Any, o: Any, i: Any) -> Callable[[Any], Any] | None:
         step, taken = make(o, i), 0
 
         def steps(g: Any) -> Any:
@@ -134,10 +134,10 @@ def _in_epochs() -> Iterator[Fault]:
         return local_fault(
             name,
             f"{text}, with b = {b:.4g}: the algorithm has no momentum",
-            optimizer=Extends(lambda inner, a, o, i: inner(o, i) or anew(lambda *_: heavy_ball(b), a, o, i)),
+            optimizer=Extends(lambda inner, a, o, i: inner(o, i) or of_an_epoch(lambda *_: heavy_ball(b), a, o, i)),
         )
 
-    yield local_fault(name, f"{text}: use one buffer in all epochs of a round", optimizer=Extends(anew))
+    yield local_fault(name, f"{text}: use one buffer in all epochs of a round", optimizer=Extends(of_an_epoch))
     yield with_number(f"{text}: the algorithm has no momentum", MOMENTUM, of)
 
 

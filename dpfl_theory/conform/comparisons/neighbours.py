@@ -192,10 +192,16 @@ def _loudest(player: Player, reference: Reference, v: Values, nothing: float, wh
         _, one, other, path = next(_pairs(reference, v, nothing, who, idle, j))
         seed = _communicating(player, Path(v, one, path.who))
         one.seed = other.seed = seed
-        shift = np.subtract(*(probe_without_noise(player, on, v, path.who).w[-1] for on in (one, other)))
+        shift = _shift(player, one, other, path)
         if float(np.linalg.norm(shift)) > best * (1.0 + ROUNDING):
             best, found = float(np.linalg.norm(shift)), j
     return found
+
+
+def _shift(player: Player, one: World, other: World, path: Path) -> Array:
+    """The difference of w after a round in both worlds."""
+    ends = (probe_without_noise(player, on, path.v, path.who).w[-1] for on in (one, other))
+    return np.asarray(np.subtract(*ends))
 
 
 def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
@@ -216,12 +222,10 @@ def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
                 allowed = _allowed(reference, v, one, other)
                 if allowed is None:
                     break
-                shift, own = (
-                    np.subtract(*(probe_without_noise(each, on, v, path.who).w[-1] for on in (one, other)))
-                    for each in (player, algorithm)
-                )
+                shift = _shift(player, one, other, path)
                 if not np.isfinite(shift).all():
                     continue
+                own = shift if usual else _shift(algorithm, one, other, path)
                 if not usual:  # the algorithm itself may divide by the number of participants
                     allowed = max(allowed, float(np.linalg.norm(own)))
                 if covariance is None:

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from dpfl_theory.privacy.events import Event, gaussian
 from dpfl_theory.privacy.mechanisms.base import Mechanism, multiplies, parameter
@@ -35,10 +36,10 @@ def tree_sensitivity(rounds: int, restart: int, participations: int, separation:
     return math.sqrt(total)
 
 
-def moved(rounds: int, restart: int, taken: Sequence[int]) -> float:
+def pattern_sensitivity(rounds: int, restart: int, taken: Sequence[int]) -> float:
     """The norm of the nodes' change when a client's messages of norm 1 in these rounds, from 1, are left out.
 
-    >>> moved(8, 8, [1]) ** 2, round(moved(8, 8, [1, 4]) ** 2, 6)
+    >>> pattern_sensitivity(8, 8, [1]) ** 2, round(pattern_sensitivity(8, 8, [1, 4]) ** 2, 6)
     (4.0, 10.0)
     """
     so_far = list(itertools.accumulate((k in taken for k in range(1, rounds + 1)), initial=0))
@@ -51,6 +52,15 @@ def moved(rounds: int, restart: int, taken: Sequence[int]) -> float:
 
 PATTERNS = 32
 """The most rounds of a first participation that are tried for a lower limit."""
+
+
+@cache
+def worst_pattern(rounds: int, restart: int, participations: int, separation: int) -> float:
+    """The largest `pattern_sensitivity` of the most participations at the least distance, from some first rounds."""
+    length = (participations - 1) * separation + 1
+    last = rounds - length
+    starts = {1 + last * j // (PATTERNS - 1) for j in range(PATTERNS)}
+    return max(pattern_sensitivity(rounds, restart, range(one, one + length, separation)) for one in starts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +98,9 @@ class TreeMessages(Mechanism):
         return gaussian(self.value("noise_multiplier") / moved)
 
     def attacks(self) -> tuple[tuple[Event, float], ...]:
-        """The worst of some patterns: the most participations at the least distance, from different first rounds."""
-        rounds, k, b = self.count("rounds"), self._participations(), self.separation
-        last = max(rounds - (k - 1) * b, 1)
-        starts = {1 + (last - 1) * j // max(PATTERNS - 1, 1) for j in range(PATTERNS)}
-        patterns = [range(start, min(start + (k - 1) * b, rounds) + 1, b) for start in sorted(starts)]
-        most = max(moved(rounds, self.restart or rounds, pattern) for pattern in patterns)
+        """A client that takes part as often and as close together as it may."""
+        rounds = self.count("rounds")
+        most = worst_pattern(rounds, self.restart or rounds, self._participations(), self.separation)
         return ((gaussian(self.value("noise_multiplier") / most), 0.0),)
 
     def sigma(self, clip: float) -> dict[str, float]:
