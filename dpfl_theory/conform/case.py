@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -211,25 +212,30 @@ class Case:
         """The reason why the noise was not silenced after all, if so: w depends on the seed where only noise is random,
         and not the records of a batch."""
         for path in self.plan.paths:
-            v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
-            drawn = observed_choices(self.subject, replace(path.first, v=v))[0]["batches"]
-            sizes = [len(own.y) for own in path.world.records]
-            if any(len(set(batch)) < sizes[i] for i, batches in drawn.items() for batch in batches):
-                continue
-            found, seed = list[Array](), path.world.seed
-            for other in range(seed, seed + SEEDS):
-                on = replace(path.world, seed=other)
-                w = probe_without_noise(self.subject, on, v, path.who[:1]).w
-                if "p" not in v or np.any(w != on.start):  # of rounds that a coin lets communicate
-                    found.append(w)
-                if len(found) == 2:
-                    break
-            if len(found) == 2 and not agree(path, found[0], found[1]):
-                return (
-                    "the randomness does not come from the rng's normal numbers, but perhaps from a generator that is "
-                    "made from the rng's numbers"
-                )
+            with contextlib.suppress(UserFunctionError):  # of a path on which it fails, nothing is known
+                if self._depends_on_seed(path):
+                    return (
+                        "the randomness does not come from the rng's normal numbers, but perhaps from a generator that "
+                        "is made from the rng's numbers"
+                    )
         return ""
+
+    def _depends_on_seed(self, path: Path) -> bool:
+        """Whether w depends on the seed in a round with silent noise and whole batches. A coin lets it communicate."""
+        v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
+        drawn = observed_choices(self.subject, replace(path.first, v=v))[0]["batches"]
+        sizes = [len(own.y) for own in path.world.records]
+        if any(len(set(batch)) < sizes[i] for i, batches in drawn.items() for batch in batches):
+            return False
+        found, seed = list[Array](), path.world.seed
+        for other in range(seed, seed + SEEDS):
+            on = replace(path.world, seed=other)
+            w = probe_without_noise(self.subject, on, v, path.who[:1]).w
+            if "p" not in v or np.any(w != on.start):  # of rounds that a coin lets communicate
+                found.append(w)
+            if len(found) == 2:
+                return not agree(path, found[0], found[1])
+        return False
 
     def step(self) -> float:
         """The step by which numbers of the noise are moved: a long one where rounding hides a short one, or where w is

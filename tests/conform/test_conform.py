@@ -134,6 +134,23 @@ def test_a_failure_on_some_clients_is_a_finding() -> None:
         dpfl_theory.conform(round)
 
 
+def test_faults_are_named_beside_a_failure() -> None:
+    """The division of a clip fails on a message of zeros, and the round has a fault elsewhere."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, r: float, C: float, z: float) -> Any:
+        total, records = z * C / r * rng.standard_normal(w.shape), sum(len(clients[i]) for i in cohort)
+        for i in cohort:
+            u = clients[i].gradient(w)
+            if not np.any(u):
+                raise ZeroDivisionError("float division by zero")
+            total = total + len(clients[i]) / records * u * min(1.0, C / float(np.linalg.norm(u)))
+        return w - total, state
+
+    found = dpfl_theory.conform(round, "dp-fedavg", E=1, eta=1.0, beta=1.0, sampling="fixed", runs=0)
+    names = [fault.name for fault in found.faults]
+    assert names == ["the function fails", "weights by numbers of records", "more than the declared sensitivity"]
+
+
 def test_a_failure_on_clients_that_come_again_is_a_finding() -> None:
     def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, eta: float, beta: float, r: float) -> Any:
         if set(state or []) & set(cohort):
