@@ -316,7 +316,7 @@ def _assumed(mechanism: Mechanism, chosen: set[str]) -> dict[str, str]:
     """The choices that were not given, with the assumed values."""
     own = parameters([type(mechanism)])
     taken = {n: str(getattr(mechanism, n)) for n, p in own.items() if p.choices and n not in chosen}
-    if "multiplier_of" not in chosen:
+    if "multiplier_of" not in chosen and mechanism.factors():
         taken["multiplier_of"] = mechanism.multiplier_of()
     return taken
 

@@ -93,7 +93,7 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
             warnings.append(moments.warning)
         if not math.isfinite(found.high):
             warnings.append("No finite epsilon is certified for this mechanism.")
-        warnings += meaningless_epsilon(found.low, mechanism.protects)
+        warnings += [*meaningless_epsilon(found.low, mechanism.protects), *large_delta(delta, mechanism)]
         return Account(mechanism, found, CertifiedInterval(delta, delta, delta), moments, tuple(warnings))
     assert epsilon is not None
     checked_epsilon(epsilon, zero=True)
@@ -102,7 +102,8 @@ def account(mechanism: Mechanism, *, delta: float | None = None, epsilon: float 
     if _bounded(mechanism, event):
         found = _with_low(found, lowest_delta(mechanism, epsilon))
     given = CertifiedInterval(epsilon, epsilon, epsilon)
-    return Account(mechanism, given, found, None, meaningless_epsilon(epsilon, mechanism.protects))
+    said = (*meaningless_epsilon(epsilon, mechanism.protects), *large_delta(found.low, mechanism))
+    return Account(mechanism, given, found, None, said)
 
 
 def meaningless_epsilon(epsilon: float, unit: str) -> tuple[str, ...]:
@@ -116,6 +117,23 @@ def meaningless_epsilon(epsilon: float, unit: str) -> tuple[str, ...]:
     return (
         f"An epsilon above {USELESS:g} protects nothing in practice: it allows outcomes to be e^{USELESS:g} times "
         f"(more than 10^21 times) as likely with one {unit}'s data as with other data or none.",
+    )
+
+
+def large_delta(delta: float, mechanism: Mechanism) -> tuple[str, ...]:
+    """A warning for a delta of at least one over the number of clients (records), as a tuple; empty for a smaller one.
+
+    >>> from dpfl_theory.privacy.mechanisms import get
+    >>> large_delta(0.01, get("dp-fedavg")(clients=99))
+    ()
+    """
+    unit = mechanism.protects
+    sizes = [getattr(mechanism, name, None) for name in (("users", "records") if unit == "record" else ("clients",))]
+    if None in sizes or delta * (n := math.prod(size for size in sizes if size)) < 1:
+        return ()
+    return (
+        f"A delta of {delta:g} is not below 1/{n}: who publishes all data of one {unit}, drawn at random among {n}, "
+        "has such a delta.",
     )
 
 

@@ -312,6 +312,19 @@ def test_from_which_epsilon_on_a_sentence_says_that_it_protects_nothing() -> Non
     assert 10**21 < math.exp(50.0) < 10**22
 
 
+def test_a_delta_that_publishing_one_client_has_is_told() -> None:
+    for mechanism, n, unit in (
+        (get("dp-fedavg")(clients=200, noise_multiplier=10.0, rounds=1), 200, "client"),
+        (get("dp-scaffold")(users=4, records=50), 200, "record"),
+    ):
+        assert accounting.large_delta(math.nextafter(1 / n, 0.0), mechanism) == ()
+        (said,) = accounting.large_delta(1 / n, mechanism)
+        assert said.startswith("A delta of 0.005 is not below 1/200: who publishes all data of one " + unit)
+    run = get("dp-fedavg")(clients=200, noise_multiplier=10.0, rounds=1)
+    assert accounting.account(run, delta=0.005).warnings and not accounting.account(run, delta=0.004).warnings
+    assert accounting.large_delta(0.5, get("poisson-gaussian")(sampling_rate=0.1)) == ()
+
+
 @pytest.mark.parametrize("delta", [0.0, 1.0, -0.1, 1.1, math.nan])
 def test_delta_out_of_range(delta: float) -> None:
     with pytest.raises(InputError, match=r"it must lie in \(0, 1\)"):
