@@ -14,6 +14,11 @@ def evidence(statement: str = "a", verdict: str = "holds", expected: str = "hold
     return Evidence(statement, "algebra", "trial", verdict, expected, "because", **more)  # type: ignore[arg-type]
 
 
+def test_a_ratio_is_shown_to_four_digits() -> None:
+    assert evidence(lhs=Interval.exact(1.0), rhs=3.0).shown_ratio == "0.3333"
+    assert evidence().shown_ratio == evidence(lhs=Interval.exact(1.0), rhs=0.0).shown_ratio == "-"
+
+
 @pytest.mark.parametrize(
     ("verdicts", "formed"),
     [

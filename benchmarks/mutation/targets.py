@@ -36,7 +36,11 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "confidence": ("tests/checks/test_confidence_edges.py", "tests/checks/test_confidence.py"),
     "dpfl_theory.core.evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py"),
     _CHECKS + "exact": ("tests/checks/test_exact.py", "tests/checks/test_exact_edges.py"),
-    _CHECKS + "hypotheses": ("tests/checks/test_unmet.py", "tests/checks/test_pep_inequality.py"),
+    _CHECKS + "hypotheses": (
+        "tests/checks/test_unmet.py",
+        "tests/checks/test_pep_inequality.py",
+        "tests/checks/test_hypothesis_boundaries.py",
+    ),
     _CHECKS + "verifier": ("tests/checks/test_verifier.py", *_CERTIFICATES),
     _CHECKS + "interpolation": ("tests/checks/test_interpolation.py", *_CERTIFICATES),
     _CHECKS + "certificate": ("tests/checks/test_certificate.py", "tests/checks/test_estimation.py"),

@@ -57,7 +57,7 @@ def _bisect(excess: Callable[[float], float], maximum: float) -> float:
     """The last point at which a decreasing function is not negative, after sixty halvings of [0, maximum].
 
     Brent's method encloses the root first, between points whose values are known. A halving then needs a value only
-    where it falls between these. The result is the same, from a third of the values.
+    where it falls between these. The result is the same, from half of the values or fewer.
     """
     from scipy.optimize import brentq
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
-from dpfl_theory.checks.confidence import asymptotic_limits, lower_limit, upper_limit
+from dpfl_theory.checks.confidence import _bisect, asymptotic_limits, lower_limit, upper_limit
 
 DISTRIBUTIONS = {
     "uniform": (lambda rng, n: rng.uniform(size=n), 0.5),
@@ -51,6 +53,25 @@ def test_scale_and_shift() -> None:
 def test_order_of_the_replicates_does_not_matter() -> None:
     x = np.random.default_rng(4).exponential(size=300)
     assert lower_limit(x[::-1], 1e-4) == pytest.approx(lower_limit(x, 1e-4), rel=1e-12)
+
+
+@pytest.mark.parametrize("root", [0.013, 0.4, 0.77, 0.999])
+@pytest.mark.parametrize("bent", [lambda x: x, lambda x: x**3, np.log, lambda x: -1.0 / x])
+def test_an_enclosed_root_is_that_of_sixty_halvings(root: float, bent: Callable[[float], float]) -> None:
+    """The values between which the root lies spare half of the evaluations, and change no digit of the result."""
+    asked = list[float]()
+
+    def excess(at: float) -> float:
+        asked.append(at)
+        return float(bent(root) - bent(at))
+
+    low, high = 0.0, 1.0
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if bent(root) - bent(middle) >= 0.0 else (low, middle)
+    assert _bisect(excess, 1.0) == low
+    assert len(asked) == len(set(asked)) <= 33
+    assert all(0.0 < at < 1.0 for at in asked)
 
 
 def test_zero_replicates_give_no_more_than_the_least() -> None:

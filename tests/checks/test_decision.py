@@ -320,6 +320,8 @@ def test_the_least_of_several_means() -> None:
     assert (found.low_valid, found.high_valid) == (True, True)
     open_ = decide_least(z, 2.0, -INF, INF, ALPHA)
     assert (open_.low, open_.low_valid, open_.high_valid) == (open_.asymptotic_low, False, False)
+    one_sided = decide_least(z, 2.0, 0.0, INF, ALPHA)
+    assert (one_sided.low, one_sided.low_valid, one_sided.high_valid) == (found.low, True, False)
 
 
 def test_a_round_whose_replicates_are_equal_is_chosen_only_where_all_are() -> None:

@@ -13,6 +13,7 @@ from dpfl_theory.checks.exact import compared, worst
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Case, Check, Hypothesis, Outcome, Sides, Source, Statement, Symbol, Values
 from dpfl_theory.core.evidence import Evidence
+from dpfl_theory.core.formula import SidesError
 
 
 def case(left: float, right: float, name: int = 0) -> Case:
@@ -111,6 +112,12 @@ def test_the_sides_of_a_statement_are_evaluated_at_values() -> None:
     assert rooted.values == {"name": 1}
     assert run(Values({"x": Fraction(1), "y": Fraction(2)}), two, part="").terms == {"r": 2.0, "q": 4.0}
     assert run(Values({"x": Fraction(7), "y": Fraction(2)}), two, part="").verdict == "violated"
+
+
+def test_a_right_side_that_divides_by_zero_names_the_values_of_its_symbols() -> None:
+    stated = statement(lambda s: Sides({"l": s.x}, {"r": 1 / (s.y - 2), "q": s.y}))
+    with pytest.raises(SidesError, match=r"divides by zero at x = 1, y = 2: correct it, or exclude this by a hypoth"):
+        compared(stated, Values({"x": Fraction(1), "y": Fraction(2), "unread": Fraction(3)}))
 
 
 SIDES = statement(lambda s: Sides({"l": s.x}, {"r": s.y}))

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dpfl_theory.checks.hypotheses import edges, untested_text
+from dpfl_theory.checks.hypotheses import Edge, edges, untested_text
 from dpfl_theory.cli import main
 from dpfl_theory.core import Hypothesis, Statement, by_construction
 from dpfl_theory.statements import load_file
@@ -45,6 +45,23 @@ def test_an_edge_below_is_one_too() -> None:
     assert edge.sentence() == "'noisy' allows sigma 2 times smaller than in any check"
 
 
+def test_an_instance_is_at_an_edge_within_a_twentieth() -> None:
+    for factor, reached in ((1.0, True), (1.05, True), (1 / 1.05, True), (1.06, False), (0.94, False)):
+        assert Edge("a", "eta", factor, "b").reached == reached
+    assert Edge("a", "eta", 1.5, "b").sentence() == "'a' allows eta 1.5 times larger than in any check"
+    assert Edge("a", "eta", 1.0, "b").sentence() == "'a' allows eta 1 times smaller than in any check"
+
+
+def test_the_nearest_of_several_edges_is_told() -> None:
+    """sigma is 1/4 and 1/8: they lie at 4 and 2 times 1/16, and the smaller factor counts, below as above."""
+
+    def test(_: Any, v: Mapping[str, Any]) -> str | None:
+        return None if 0.0625 <= v["sigma"] <= 1.0 else "out of range"
+
+    (edge,) = edges(replace(THEOREM, hypotheses=(Hypothesis.custom("noise in range", test),)))
+    assert (edge.symbol, edge.factor) == ("sigma", pytest.approx(0.5, rel=1e-4))
+
+
 def test_what_no_chosen_letter_decides_has_no_edge() -> None:
     convex = Hypothesis.custom("convex", by_construction)
     unknown = Hypothesis.custom("far", lambda _, v: None if v["D"] < 3 else "near")  # D is found from the problem
@@ -57,9 +74,18 @@ def test_what_was_not_tried_names_the_command_that_tries_it() -> None:
     assert "nor at the boundaries of its hypotheses ('short' allows eta 8 times larger than in any check)" in reported
     assert "'dpfl-theory falsify mine.theorem-name --file 'my file.py'' searches there" in reported
     at_edge = with_step("short", 0.5)
-    assert "edges" not in untested_text(at_edge, edges(at_edge), "f.py", 1)
+    reported = untested_text(at_edge, edges(at_edge), "f.py", 1)
+    assert reported == "nothing was tried between these instances: 'dpfl-theory falsify --file f.py' searches there"
+    convex = replace(THEOREM, hypotheses=(Hypothesis.custom("convex", by_construction),))
+    reported = untested_text(convex, [], "f.py", 1)
+    assert reported.startswith("nothing was tried between these instances, nor at the boundaries of its hypotheses: ")
+    reported = untested_text(replace(THEOREM, hypotheses=()), [], "f.py", 1)
+    assert reported.startswith("nothing was tried between these instances: ")
     without = replace(THEOREM, checks=tuple(c for c in THEOREM.checks if c.method != "monte-carlo"))
     assert "falsify" not in untested_text(without, edges(without), "f.py", 1)
+    existing = replace(THEOREM, universal=False)
+    reported = untested_text(existing, edges(existing), "f.py", 1)
+    assert reported.endswith(": give it instances there, or runs that can be varied")
 
 
 def test_the_command_says_it_where_all_holds_and_nowhere_else(

@@ -41,6 +41,12 @@ def test_the_problem_is_given_to_the_test() -> None:
     assert seen == [(problem, {"x": Fraction(1, 2)})]
 
 
+def test_a_letter_that_is_misspelt_is_asked_for() -> None:
+    stated = statement(least("alpha", 1))
+    with pytest.raises(BuildError, match=r"does not name alpha, which .* reads; is it 'alpa'\?$"):
+        unmet(stated, {"alfa": 2, "alpa": 3, "gamma": 1})
+
+
 def test_a_letter_without_a_value_is_a_fault_and_one_of_the_problem_is_not() -> None:
     quantity = type("Expression", (), {"__module__": "PEPit.expression"})()
     assert numbers({"alpha": 1.5, "beta": quantity}) == {"alpha": 1.5}

@@ -102,5 +102,6 @@ def test_the_epsilon_from_which_noise_over_epsilon_is_not_enough(delta: str, sha
         assert abs(coarse / found - 1) > 1e-12
     with pytest.raises(InputError, match="the scale is -1"):
         smallest_failing_epsilon(-1, delta)
-    with pytest.raises(InputError, match="must lie in"):
-        smallest_failing_epsilon(1, 1)
+    for wrong in (1, 0, -0.5):
+        with pytest.raises(InputError, match=f"delta is {wrong}: it must lie in"):
+            smallest_failing_epsilon(1, wrong)
