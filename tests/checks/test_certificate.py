@@ -48,6 +48,7 @@ def test_a_form_and_its_doubles() -> None:
         ([[0, 0]], [0], [F(1), F(1)], [F(1), F(1)]),
         ([[1, 2, 3], [1, 1, 1]], [6, 3], [F(5), F(4), F(0)], [F(0), F(3), F(0)]),
         ([[3]], [1], [F(0)], [F(1, 3)]),
+        ([[1, 1, 0], [0, 0, 1]], [4, 2], [F(3), F(2), F(1)], [F(2), F(2), F(2)]),  # beyond a column that is not needed
     ],
 )
 def test_equations_are_met_by_the_largest_entries(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import sympy as sp
 
 from dpfl_theory.checks import estimation
 from dpfl_theory.checks.certificate import Numeric, numeric
@@ -53,6 +54,20 @@ def test_what_fails_is_refuted_with_its_ratio(left: float, right: float, ratio: 
     found = solve(squares(left, right))
     assert found.primal == pytest.approx(ratio, rel=1e-5)
     assert known(found) == (False, False, pytest.approx(ratio, rel=1e-12))
+
+
+@pytest.mark.parametrize("L", [2.0, Fraction(2), sp.Integer(2)])
+def test_constants_of_a_class_may_be_exact(L: Any) -> None:
+    """||g(x) - g(y)||^2 <= L^2 ||x - y||^2: the solver takes no fractions and no numbers of sympy."""
+    from PEPit import PEP
+    from PEPit.functions import SmoothConvexFunction
+
+    problem = PEP()
+    function = problem.declare_function(SmoothConvexFunction, L=L)
+    x, y = problem.set_initial_point(), problem.set_initial_point()
+    found = solve(Performance(problem, (function.gradient(x) - function.gradient(y)) ** 2, 4 * (x - y) ** 2, "smooth"))
+    assert found.primal == pytest.approx(1.0, abs=1e-5)
+    assert found.proved
 
 
 def test_a_right_side_below_zero() -> None:
