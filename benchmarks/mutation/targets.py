@@ -22,6 +22,7 @@ _DESCRIBED = (
     "tests/privacy/test_seen_messages.py",
     "tests/privacy/test_mechanisms.py",
     "tests/privacy/test_said.py",
+    "tests/privacy/test_central_mechanisms.py",
 )
 
 _CERTIFICATES = ("tests/checks/test_certificate_file.py",)

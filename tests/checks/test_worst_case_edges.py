@@ -80,7 +80,7 @@ def test_the_verdict(monkeypatch: pytest.MonkeyPatch, known: dict[str, Any], ver
     assert found.notes["proved_exactly"] == known.get("proved", False)
     assert found.notes["refuted_exactly"] == ("refuted" in known)
     assert "worst_ratio_of" not in found.notes
-    assert (UNSOLVED in found.notes) == (words == "not solved")
+    assert found.notes.get(UNSOLVED, False) is (words == "not solved")
 
 
 @pytest.mark.parametrize(
@@ -220,6 +220,25 @@ def test_an_equality_needs_both_halves(monkeypatch: pytest.MonkeyPatch, below: s
     assert found.notes == {"way": "<=", "other half": {"way": ">="}}
 
 
+@pytest.mark.parametrize(
+    ("failed", "verdicts", "unsolved"),
+    [
+        ((True, True), ("inconclusive", "inconclusive"), True),
+        ((True, False), ("inconclusive", "inconclusive"), False),
+        ((False, True), ("inconclusive", "inconclusive"), False),
+        ((True, False), ("inconclusive", "holds"), True),
+    ],
+)
+def test_an_equality_is_unsolved_where_only_the_solver_failed(
+    failed: tuple[bool, bool], verdicts: tuple[str, str], unsolved: bool
+) -> None:
+    below, above = (
+        Evidence("a", "worst-case", "c", verdict, "holds", "r", notes={HALF: way, **({UNSOLVED: True} if gone else {})})
+        for gone, verdict, way in zip(failed, verdicts, ("<=", ">="))
+    )
+    assert worst_case._both(below, above).notes.get(UNSOLVED, False) is unsolved
+
+
 @pytest.mark.parametrize("below", ["holds", "inconclusive"])
 def test_an_equality_is_refuted_by_its_second_half(monkeypatch: pytest.MonkeyPatch, below: str) -> None:
     found, asked = run(monkeypatch, {"<=": below, ">=": "violated"}, symbols())
@@ -297,7 +316,20 @@ def test_exact_numbers_in_the_problem(exact: Callable[[int], Any], paper: str) -
     checks = tuple(Check("worst-case", name, partial(build, x)) for name, x in (("float", 1.0), ("exact", exact(1))))
     stated = Statement("mine.one", "lemma", "t", Source(paper, "here"), "text", checks=checks, **about)  # type: ignore[arg-type]
     assert run_one(stated, checks[0], Settings()).verdict == "holds"
+    kind = "Fraction" if exact is Fraction else "number of sympy"
     with pytest.raises(
-        CheckError, match=r"^check 'exact' of mine.one cannot be run: PEPit takes numbers of type int and float"
+        CheckError,
+        match=rf"^check 'exact' of mine.one cannot be run: PEPit takes numbers of type int and float, and gets a {kind}:",
     ):
         run_one(stated, checks[1], Settings())
+
+
+def test_an_error_of_the_check_itself_is_not_one_of_pepit() -> None:
+    def build(*_: Any) -> Any:
+        half = Fraction(1, 2)
+        raise TypeError(f"{half} is wrong")
+
+    with pytest.raises(CheckError) as caught:
+        run_one(statement(Check("worst-case", "c", build)), Check("worst-case", "c", build), Settings())
+    assert "1/2 is wrong" in str(caught.value)
+    assert "PEPit" not in str(caught.value)

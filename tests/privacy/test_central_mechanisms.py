@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -82,8 +83,9 @@ def test_the_split_of_adaptive_clipping_is_one_gaussian_mechanism(z: float, sigm
 
 def test_a_count_that_spends_everything_is_refused() -> None:
     kind = mechanism("dp-fedavg-adaptive")
-    with pytest.raises(InputError, match="the count alone has the multiplier 1,"):
-        kind(clients=9, noise_multiplier=1.0, count_noise=0.5, rounds=1)
+    for z, least in ((1.0, "0.5"), (1.5, "0.75")):
+        with pytest.raises(InputError, match=f"the count alone has the multiplier 1,.* `count_noise` above {least}$"):
+            kind(clients=9, noise_multiplier=z, count_noise=0.5, rounds=1)
     assert split(1.0, 1.0) == math.inf
     with pytest.raises(InputError, match="above 1"):  # a replaced client moves the count by 1
         kind(clients=9, noise_multiplier=1.0, count_noise=0.9, rounds=1, relation="replace")
@@ -115,6 +117,69 @@ def test_local_messages_are_those_of_the_averages_for_the_server() -> None:
         one = local(noise_multiplier=2.0, view=view, **setting).event()
         assert one == central(noise_multiplier=6.0, view=view, **setting).event()
     assert local(noise_multiplier=2.0, **setting).view == "server"
+
+
+SAMPLINGS, RELATIONS = ("full", "poisson", "fixed", "with-replacement"), ("zero-out", "replace", "add-remove")
+OBSERVERS = ("third-party", "server")
+
+
+@pytest.mark.parametrize(
+    ("name", "noise", "view"),
+    [
+        ("dp-fedavg", ("per-client", "average"), "third-party"),
+        ("dp-fedavg-local", ("per-client",), "server"),
+        ("dp-fedavg-mcmahan", ("average",), "third-party"),
+        ("dp-fedavg-adaptive", ("average",), "third-party"),
+    ],
+)
+def test_options_that_are_not_given_are_the_first(name: str, noise: tuple[str, ...], view: str) -> None:
+    """But for the observer of local noise, who is the server."""
+    own = {f.name: (f.default, f.metadata["choices"]) for f in fields(mechanism(name))}
+    assert own["sampling"] == ("full", SAMPLINGS)
+    assert own["relation"] == ("zero-out", RELATIONS)
+    assert own["noise"] == (noise[0], noise)
+    assert own["view"] == (view, OBSERVERS)
+
+
+@pytest.mark.parametrize(("relation", "moves"), [("zero-out", 1), ("replace", 2)])
+def test_noise_follows_the_threshold_and_what_a_client_moves(relation: str, moves: int) -> None:
+    setting = {"clients": 50, "cohort": 9, "sampling": "fixed", "rounds": 7, "relation": relation}
+    local = mechanism("dp-fedavg-local")(noise_multiplier=3.0, **setting)
+    assert local.sigma(0.5) == {"sigma_of_one_message": 1.5 * moves}
+    assert local.setting()["multiplier"].startswith("of 2C, the most" if moves == 2 else "of C: the noise of each mess")
+    assert "each message has standard deviation" in local.setting()["multiplier"]
+    two_sided = mechanism("dp-fedavg-two-sided")(noise_multiplier=3.0, **setting)
+    assert two_sided.sigma(0.5) == {"sigma": 0.5 * moves}  # 1/sqrt(9) of the sum's
+    summed = mechanism("dp-fedavg-mcmahan")(noise_multiplier=3.0, **setting)
+    assert summed.sigma(0.5) == {"sigma_of_the_sum": 1.5 * moves}
+
+
+def test_the_multiplier_of_a_message_is_converted() -> None:
+    local = mechanism("dp-fedavg-local")(clients=50, cohort=9, sampling="fixed", noise_multiplier=2.0, rounds=7)
+    assert local.multiplier_of() == "message"
+    assert local.factors() == {"message": 1.0, "sum": pytest.approx(1 / 3), "average": 3.0}
+    assert mechanism("dp-fedavg-local")(sampling="fixed", noise_multiplier=2.0).factors() == {}
+    assert local.textbook() is None
+    outside = local.with_(view="third-party", relation="replace")
+    averaged = {"clients": 50, "cohort": 9, "sampling": "fixed", "relation": "replace", "rounds": 7}
+    assert outside.textbook() == mechanism("dp-fedavg")(noise_multiplier=6.0, **averaged).textbook()
+    assert outside.textbook() is not None
+
+
+@pytest.mark.parametrize(("relation", "moves"), [("zero-out", 1.0), ("replace", 2.0)])
+def test_the_count_without_a_given_noise_has_five_times_the_multiplier(relation: str, moves: float) -> None:
+    """Both together: 1/z^2 = 1/z_delta^2 + (moves/(2 sigma_b))^2, where sigma_b = 5 z moves."""
+    found = mechanism("dp-fedavg-adaptive")(clients=9, noise_multiplier=0.5, rounds=1, relation=relation)
+    assert found.count_noise == 0.0
+    z_delta = 1.0 / math.sqrt(1.0 / 0.5**2 - (moves / (2.0 * 2.5 * moves)) ** 2)
+    assert found.sigma(3.0)["sigma_of_the_sum"] == pytest.approx(3.0 * moves * z_delta)
+    said = found.setting()["multiplier"]
+    assert said.endswith(f"the noise of the sum is {moves * z_delta:.6g} C, and that of the count {2.5 * moves:g}")
+    unknown = mechanism("dp-fedavg-adaptive")(clients=9, relation=relation)
+    assert unknown.setting()["multiplier"] == "of the sum and the count together"
+    noisy = found.with_(count_noise=1.5)
+    z_delta = 1.0 / math.sqrt(1.0 / 0.5**2 - (moves / 3.0) ** 2)
+    assert noisy.sigma(3.0)["sigma_of_the_sum"] == pytest.approx(3.0 * moves * z_delta)
 
 
 @pytest.mark.parametrize("name", ["dp-fedavg-mcmahan", "dp-fedavg-adaptive", "dp-fedavg-local", "dp-ftrl", "dp-sgd"])
