@@ -63,7 +63,7 @@ TARGETS: Mapping[str, tuple[str, ...]] = {
     _PRIVACY + "convolution": ("tests/privacy/test_kept_sums.py", "tests/privacy/test_convolution.py"),
     _PRIVACY + "grid": ("tests/privacy/test_grid.py", "tests/privacy/test_certified_limits.py"),
     "dpfl_theory.runtime.keys": ("tests/store/test_canonical.py", "tests/store/test_keys.py"),
-    _CHECKS + "power": ("tests/checks/test_power_edges.py",),
+    _CHECKS + "power": ("tests/checks/test_power_edges.py", "tests/checks/test_detected.py"),
 }
 """A new module of the core is one more line here."""
 

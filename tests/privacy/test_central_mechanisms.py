@@ -141,6 +141,11 @@ def test_options_that_are_not_given_are_the_first(name: str, noise: tuple[str, .
     assert own["view"] == (view, OBSERVERS)
 
 
+def test_a_coin_without_a_given_relation_leaves_a_message_out() -> None:
+    own = {f.name: (f.default, f.metadata["choices"]) for f in fields(mechanism("dp-scaffnew"))}
+    assert own["relation"] == ("zero-out", ("zero-out", "replace"))
+
+
 @pytest.mark.parametrize(("relation", "moves"), [("zero-out", 1), ("replace", 2)])
 def test_noise_follows_the_threshold_and_what_a_client_moves(relation: str, moves: int) -> None:
     setting = {"clients": 50, "cohort": 9, "sampling": "fixed", "rounds": 7, "relation": relation}

@@ -10,6 +10,7 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.privacy import calibrate, get
 from dpfl_theory.privacy.gaussian import gaussian_delta
 from dpfl_theory.privacy.pld import epsilon_high
+from dpfl_theory.statements import noise_constants
 from dpfl_theory.statements.noise_constants import PRESCRIPTIONS, constant
 
 DAS, ZHANG, HOU, SHULGIN = "das2022.theorem3", "zhang2021.theorem3.2", "hou2023.lemma1", "shulgin2025.noise"
@@ -162,6 +163,21 @@ def test_what_has_no_constant_is_refused():
         constant(DAS, epsilon=0, delta=1e-5, clients=3, rounds=3)
     with pytest.raises(InputError, match="`delta` is 1"):
         constant(DAS, epsilon=1.0, delta=1, clients=3, rounds=3)
+
+
+@pytest.mark.parametrize(("lower", "kept"), [(3.0, 3.0), (5.0, 4.0)])
+def test_the_lower_limit_of_a_constant_is_at_most_the_constant(monkeypatch, lower, kept):
+    """Two calibrations are searches of their own, whose results may cross by their errors."""
+    asked = []
+
+    def calibrated(mechanism, *, epsilon, delta, limit="high", start=1.0):
+        asked.append((limit, start))
+        return 4.0 if limit == "high" else lower
+
+    monkeypatch.setattr(noise_constants, "calibrate", calibrated)
+    found = constant(DAS, epsilon=2.0, delta=1e-5, rounds=40, clients=6)
+    assert asked == [("high", 1.0), ("low", 4.0)]
+    assert found.low / found.value == pytest.approx((kept / 4.0) ** 2)
 
 
 @pytest.mark.slow
