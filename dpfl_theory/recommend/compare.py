@@ -161,10 +161,8 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
     rules = [reached(one, rule, seed=seed + 104) for rule in known_rules()] if one.name in RULED else []
     found = search(one, seed, plan, starts(one, rules))
     multiplier = one.multiplier(found.values)
-    limits, mechanism = (
-        one.spent(found.values, multiplier),
-        one.mechanism(found.values).with_(noise_multiplier=multiplier),
-    )
+    limits = one.spent(found.values, multiplier)
+    mechanism = one.mechanism(found.values).with_(noise_multiplier=multiplier)
     reasons = causes(one, found.values, found.mean, seed + 103)
     return {
         "name": one.name,

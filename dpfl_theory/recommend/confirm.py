@@ -98,9 +98,7 @@ def confirm(
         }
 
 
-def of_rule(
-    document: Document, problem: Problem, *, replicates: int = REPLICATES, seed: int = 0, reuse: Reuse | None = None
-) -> Document:
+def of_rule(document: Document, problem: Problem, *, seed: int = 0, reuse: Reuse | None = None) -> Document:
     """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with its inputs.
 
     Also raises InputError without an epsilon and delta for the certified noise.
@@ -114,7 +112,7 @@ def of_rule(
     budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
     known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
     run = hyperparameters_of(name, document, inputs)
-    call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
+    call = partial(confirm, kind(problem, budget), run, known, seed=seed)
     found: Document = (reuse or Reuse()).one(call, f"confirmation of {name}")
     return found
 
