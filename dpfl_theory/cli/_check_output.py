@@ -184,13 +184,9 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     without = {str(e.notes["no_certificate"]) for e in worst if "no_certificate" in e.notes}
     for why in sorted(without):
         print_message(f"a proof has no certificate: {why}")
-    if not certificates and not without:
-        print_message(
-            f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written"
-        )
-    elif not certificates:
-        print_message(f"there is no certificate: {target} is not written")
     if not certificates:
+        unproved = f"none of {len(worst)} worst-case checks was proved in rational arithmetic"
+        print_message(f"{'there is no certificate' if without else unproved}: {target} is not written")
         return
     for c in certificates:
         if not is_proof(c):  # as a reader would; failure is an internal error
