@@ -34,7 +34,7 @@ from dpfl_theory.cli._options import (
     deliver,
     give_schema,
     opened,
-    parse_jobs,
+    parse_count,
     parse_limit,
     target_of,
 )
@@ -131,7 +131,7 @@ def check(
     from dpfl_theory.runtime.cache import report_reused
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
-    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
+    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_count(jobs)
     most = parse_limit(limit, file)
     target = target_of(output, file)
     if choice("device", device, DEVICES) == "cuda":

@@ -19,7 +19,7 @@ from dpfl_theory.cli._options import (
     as_json,
     deliver,
     opened,
-    parse_jobs,
+    parse_count,
     target_of,
 )
 from dpfl_theory.cli._recommend import DATA, as_text, comparison_text, kind_of, parsed, with_inputs, write_figure
@@ -114,7 +114,7 @@ def recommend(
     if rule == BEST:
         from dpfl_theory.runtime.threads import usable_cores
 
-        how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
+        how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_count(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
             document = recommended(algorithm, **source, **how, **parsed(COMPARED, given), progress=progress)
         report_reused(reuse.store, reuse.taken, reuse.requested, "results of runs")
