@@ -22,6 +22,7 @@ from dpfl_theory.cli._options import (
     parse_count,
     target_of,
 )
+from dpfl_theory.cli._output import busy
 from dpfl_theory.cli._recommend import DATA, as_text, comparison_text, kind_of, parsed, with_inputs, write_figure
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
@@ -93,7 +94,6 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.cli._output import busy
     from dpfl_theory.recommend.figure import draw as comparison
     from dpfl_theory.recommend.figure import neighbourhoods
     from dpfl_theory.runtime.cache import report_reused
