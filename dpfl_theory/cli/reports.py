@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -203,9 +204,12 @@ def errata(
     from dpfl_theory.report.author_report import author_report
     from dpfl_theory.report.author_report_text import as_markdown, as_text
 
-    formats = {"text": as_text, "md": as_markdown, "json": lambda written: as_json(plain_data(written))}
-    render = formats[choice("format", format_, tuple(formats))]
+    render = {"text": as_text, "md": as_markdown, "json": _as_json}[choice("format", format_, ("text", "md", "json"))]
     known = statements.papers()
     if paper not in known and paper.partition(".")[0] in known:
         raise InputError(f"{paper!r} is a statement, but errata are listed by paper: give {paper.partition('.')[0]}")
     emit(render(author_report(paper)).rstrip("\n"))
+
+
+def _as_json(written: Mapping[str, Any]) -> str:
+    return as_json(plain_data(written))
