@@ -21,7 +21,7 @@ from dpfl_theory.core.evidence import Evidence, exit_code, summary_line
 from dpfl_theory.precompile import compile_kernels
 from dpfl_theory.report.build import build
 from dpfl_theory.runtime.atomic_files import write
-from dpfl_theory.runtime.cache import reused
+from dpfl_theory.runtime.cache import report_reused
 from dpfl_theory.runtime.console import Progress, as_options, print_message, seconds_left
 from dpfl_theory.runtime.executor import spread
 from dpfl_theory.runtime.forecast import Forecast
@@ -108,13 +108,8 @@ class _Work:
         self.figures = Pieces(left, self.how, self.compiling + 1)
         for script in there:
             self.figures.take(attempt(script, self.how))
-        if self.how.store is not None:
-            for found, whole, what in (
-                (len(self.evidence), len(self.pairs), "checks"),
-                (len(there), len(self.scripts), "validations"),
-            ):
-                if found:
-                    print_message(as_options(reused(self.how.store, found, whole, what)))
+        report_reused(self.how.store, len(self.evidence), len(self.pairs), "checks")
+        report_reused(self.how.store, len(there), len(self.scripts), "validations")
         self.pieces = (
             *work_of(tasks_of(self.pairs), self.settings, self.places),
             functools.partial(compile_kernels, self.how.context.device),

@@ -10,6 +10,7 @@ import io
 import re
 import shlex
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -183,13 +184,9 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     without = {str(e.notes["no_certificate"]) for e in worst if "no_certificate" in e.notes}
     for why in sorted(without):
         print_message(f"a proof has no certificate: {why}")
-    if not certificates and not without:
-        print_message(
-            f"none of {len(worst)} worst-case checks was proved in rational arithmetic: {target} is not written"
-        )
-    elif not certificates:
-        print_message(f"there is no certificate: {target} is not written")
     if not certificates:
+        unproved = f"none of {len(worst)} worst-case checks was proved in rational arithmetic"
+        print_message(f"{'there is no certificate' if without else unproved}: {target} is not written")
         return
     for c in certificates:
         if not is_proof(c):  # as a reader would; failure is an internal error
@@ -202,6 +199,7 @@ def write_certificates(target: Path, evidence: Sequence[Evidence]) -> None:
     print_message(f"verify with: python {script} {shlex.quote(str(target))}")
 
 
+@dataclass
 class Partial:
     """The evidence of checks so far, in the planned order, and the message about it on Ctrl-C.
 
@@ -209,18 +207,11 @@ class Partial:
     one could be taken for the whole. kept: whether a store has the finished results.
     """
 
-    def __init__(
-        self,
-        pairs: Sequence[Any],
-        render: Callable[[Sequence[Evidence]], str] | None,
-        retained: bool,
-        progress: Progress,
-    ) -> None:
-        self.planned = len(pairs)
-        self.render = render
-        self.kept = retained
-        self.progress = progress
-        self.found: dict[int, Evidence] = {}
+    planned: int
+    render: Callable[[Sequence[Evidence]], str] | None
+    kept: bool
+    progress: Progress
+    found: dict[int, Evidence] = field(default_factory=dict)
 
     def add(self, number: int, evidence: Evidence) -> None:
         """Add the evidence of a finished check."""

@@ -90,16 +90,19 @@ def give_schema(schema: Callable[[], dict[str, Any]]) -> int:
     return 0
 
 
-def parse_jobs(text: str | None) -> int | None:
-    """Parse a number of processes; None where none was given.
+def parse_count(
+    text: str | None, label: str = "number of jobs", digits: int = 4, example: str = "--jobs 2"
+) -> int | None:
+    """Parse a count of at most this many digits; None where none was given.
 
-    >>> parse_jobs("2")
+    >>> parse_count("2")
     2
     """
     if text is None:
         return None
-    if not re.fullmatch(r"[0-9]{1,4}", text) or int(text) < 1:
-        raise InputError(f"the number of jobs {text!r} is not a whole number from 1 to 9999: write it like --jobs 2")
+    if not re.fullmatch(rf"[0-9]{{1,{digits}}}", text) or int(text) < 1:
+        limits = f"from 1 to {10**digits - 1}"
+        raise InputError(f"the {label} {text!r} is not a whole number {limits}: write it like {example}")
     return int(text)
 
 

@@ -21,6 +21,8 @@ from dpfl_theory.runtime.console import option, print_message
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+DATA = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
+"""The options of the data, by name."""
 METAVARS = {"count": "N", "word": "NAME"}
 APART = (
     "algorithm", "rule", "vacuous", "would_help", "inputs", "certificate", "warnings", "terms", "noise", "unrounded",
@@ -33,7 +35,7 @@ def with_inputs(known: Mapping[str, type[Setting]]) -> Callable[[Callable[..., A
     """Add an option for each input of the data, of these algorithms and of the budget, as text, to a command after its
     first parameter."""
     takers: dict[str, list[str]] = {}
-    described = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
+    described = dict(DATA)
     for kind in known.values():
         for name, one in inputs_of(kind).items():
             takers.setdefault(name, []).append(kind.name)

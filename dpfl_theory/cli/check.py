@@ -34,22 +34,14 @@ from dpfl_theory.cli._options import (
     deliver,
     give_schema,
     opened,
-    parse_jobs,
+    parse_count,
     parse_limit,
     target_of,
 )
 from dpfl_theory.core import Check, Statement, methods
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
-from dpfl_theory.runtime.console import (
-    Progress,
-    as_options,
-    choice,
-    parse_alpha,
-    parse_budget,
-    parse_seed,
-    print_message,
-)
+from dpfl_theory.runtime.console import Progress, choice, parse_alpha, parse_budget, parse_seed, print_message
 from dpfl_theory.runtime.executor import on
 from dpfl_theory.runtime.interrupts import on_interrupt
 from dpfl_theory.runtime.recorded_warnings import Warned, counted, recorded
@@ -136,10 +128,10 @@ def check(
         return give_schema(of_checks.schema)
     from dpfl_theory.checks.runner import run_plan, suitable_jobs
     from dpfl_theory.core.evidence import exit_code, summary_line
-    from dpfl_theory.runtime.cache import reused
+    from dpfl_theory.runtime.cache import report_reused
 
     render = FORMATS[choice("format", format_, tuple(FORMATS))]
-    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_jobs(jobs)
+    seconds, share, number_, processes = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), parse_count(jobs)
     most = parse_limit(limit, file)
     target = target_of(output, file)
     if choice("device", device, DEVICES) == "cuda":
@@ -162,9 +154,8 @@ def check(
         raise InputError(f"no check of these statements uses the method {', '.join(method or ())}: leave --method out")
     proofs = certificate_file(certificate, output, pairs, reads=file)
     with on(scheduler), opened(store) as kept, Progress("check") as progress:
-        partial = Partial(
-            pairs, evidence_lines if format_ == "text" and target is None else None, kept is not None, progress
-        )
+        shown = evidence_lines if format_ == "text" and target is None else None
+        partial = Partial(len(pairs), shown, kept is not None, progress)
         with on_interrupt(partial.report):
             report = run_plan(
                 pairs,
@@ -180,8 +171,7 @@ def check(
                 limit=most,
                 ended=partial.add,
             )
-    if kept is not None and report.reused:
-        print_message(as_options(reused(kept, report.reused, len(pairs), "checks")))
+    report_reused(kept, report.reused, len(pairs), "checks")
     report = _with_import(report, counted(warned))
     started = time.monotonic()
     if sensitivity:

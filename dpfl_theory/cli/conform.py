@@ -11,7 +11,7 @@ import typer
 
 from dpfl_theory.cli._layout import table
 from dpfl_theory.cli._options import Format, Schema, Seed, Target, as_json, deliver, give_schema, target_of
-from dpfl_theory.errors import InputError
+from dpfl_theory.errors import EnvironmentFault, InputError
 from dpfl_theory.numerals import number_of
 from dpfl_theory.runtime.atomic_files import printed_aside
 from dpfl_theory.runtime.console import choice, emit, parse_alpha, parse_budget, parse_seed
@@ -131,7 +131,6 @@ def _ended(work: Callable[[], tuple[str, str]], seconds: float) -> tuple[str, st
     It runs in a separate process, since a user's module may do anything. Code that ignores the limit, such as compiled
     code, is killed a little later.
     """
-    from dpfl_theory.errors import EnvironmentFault
     from dpfl_theory.runtime.time_limits import TimeoutExceeded, WorkerDied, at_most, limited
 
     def within() -> tuple[str, str]:

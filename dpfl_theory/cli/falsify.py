@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -21,10 +20,10 @@ from dpfl_theory.cli._options import (
     deliver,
     give_schema,
     one_statement,
+    parse_count,
     parse_limit,
     target_of,
 )
-from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.console import Progress, choice, parse_alpha, parse_budget, parse_seed
 from dpfl_theory.runtime.recorded_warnings import counted, recorded
@@ -70,7 +69,8 @@ def falsify(
     if schema:
         return give_schema(search_schema)
     choice("format", format_, ("text", "json"))
-    seconds, share, number_, count = parse_budget(budget), parse_alpha(alpha), parse_seed(seed), _parse_count(instances)
+    seconds, share, number_ = parse_budget(budget), parse_alpha(alpha), parse_seed(seed)
+    count = parse_count(instances, "number", 7, "--instances 500")
     target = target_of(output, file)
     if choice("device", device, DEVICES) == "cuda":
         select(device)
@@ -97,14 +97,6 @@ def falsify(
     if found.evidence.verdict == "violated":
         return 0 if statement.expected == "violated" else 1
     return 3 if found.suspicious else 0
-
-
-def _parse_count(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not re.fullmatch(r"[0-9]{1,7}", text) or int(text) < 1:
-        raise InputError(f"the number {text!r} is not a whole number from 1 to 9999999: write it like --instances 500")
-    return int(text)
 
 
 def _verdict(document: dict[str, Any]) -> str:

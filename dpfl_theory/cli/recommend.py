@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -19,32 +19,22 @@ from dpfl_theory.cli._options import (
     as_json,
     deliver,
     opened,
-    parse_jobs,
+    parse_count,
     target_of,
 )
-from dpfl_theory.cli._recommend import (
-    as_text,
-    comparison_text,
-    kind_of,
-    parsed,
-    with_inputs,
-    write_figure,
-)
+from dpfl_theory.cli._output import busy
+from dpfl_theory.cli._recommend import DATA, as_text, comparison_text, kind_of, parsed, with_inputs, write_figure
 from dpfl_theory.errors import InputError
 from dpfl_theory.recommend import BEST, get, rules, settings
 from dpfl_theory.recommend import recommend as recommended
-from dpfl_theory.recommend.inputs import Budget, ConstantOptions, DataOptions, inputs_of, options_of
+from dpfl_theory.recommend.inputs import Budget, ConstantOptions, inputs_of
 from dpfl_theory.runtime.atomic_files import writable
-from dpfl_theory.runtime.console import Progress, as_options, choice, parse_seed, print_message
+from dpfl_theory.runtime.console import Progress, as_options, choice, parse_seed
 from dpfl_theory.runtime.executor import on
-
-if TYPE_CHECKING:
-    from dpfl_theory.runtime.cached_calls import Reuse
 
 app = typer.Typer()
 KNOWN = settings()
 COMPARED = {**inputs_of(Budget), **inputs_of(ConstantOptions)}
-DATA = {name: inputs_of(DataOptions)[field] for name, field in options_of(DataOptions).items()}
 _BEST = f"{BEST} (default): the best hyper-parameters in runs with certified noise"
 
 
@@ -104,9 +94,9 @@ def recommend(
       dpfl-theory recommend --algorithm dp-scaffnew --rule bound-optimal --data breast-cancer --ridge 0.1 \\
         --clip 0.01 --epsilon 8 --delta 1e-5 --confirm
     """
-    from dpfl_theory.cli._output import busy
     from dpfl_theory.recommend.figure import draw as comparison
     from dpfl_theory.recommend.figure import neighbourhoods
+    from dpfl_theory.runtime.cache import report_reused
     from dpfl_theory.runtime.cached_calls import Reuse
 
     form = choice("format", format_, ("text", "json"))
@@ -124,10 +114,10 @@ def recommend(
     if rule == BEST:
         from dpfl_theory.runtime.threads import usable_cores
 
-        how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_jobs(jobs) or usable_cores()}
+        how: dict[str, Any] = {**runs, "unit": unit, "jobs": parse_count(jobs) or usable_cores()}
         with on(scheduler), opened(store) as reuse.store, Progress("recommend") as progress:
             document = recommended(algorithm, **source, **how, **parsed(COMPARED, given), progress=progress)
-        _say_reused(reuse)
+        report_reused(reuse.store, reuse.taken, reuse.requested, "results of runs")
         if picture is not None:
             write_figure(comparison(document), picture, drawn)
             if confirm:
@@ -153,17 +143,10 @@ def recommend(
         busy("recommend", doing) if doing else contextlib.nullcontext(),
     ):
         document = recommended(algorithm, rule, unit=unit, **runs, **source, **inputs)
-    _say_reused(reuse)
+    report_reused(reuse.store, reuse.taken, reuse.requested, "results of runs")
     if picture is not None:
         write_figure(neighbourhoods(document["confirmed"]), picture, drawn)
     _give(document, form, as_text, target, f"{algorithm}, rule {rule}")
-
-
-def _say_reused(reuse: Reuse) -> None:
-    from dpfl_theory.runtime.cache import reused
-
-    if reuse.store is not None and reuse.taken:
-        print_message(as_options(reused(reuse.store, reuse.taken, reuse.requested, "results of runs")))
 
 
 def _give(document: dict[str, Any], form: str, as_lines: Any, target: Path | None, said: str) -> None:

@@ -26,7 +26,7 @@ from dpfl_theory.cli._options import (
     as_json,
     give_schema,
     opened,
-    parse_jobs,
+    parse_count,
 )
 from dpfl_theory.core.prose import plain_data
 from dpfl_theory.errors import InputError
@@ -74,7 +74,7 @@ def validate(
         return give_schema(document.schema)
     from dpfl_theory import validation
 
-    processes, place = parse_jobs(jobs), validation.place_of(folder)
+    processes, place = parse_count(jobs), validation.place_of(folder)
     with on(scheduler), opened(store) as kept:
         return validation.validate(
             names or [],
@@ -118,7 +118,7 @@ def reproduce(
         validation.profile_of(full, paper), parse_seed(seed), choice("device", device, DEVICES)
     )
     share, target = parse_alpha(alpha), writable(output, folder=True)
-    processes = parse_jobs(jobs) or default_jobs(device)
+    processes = parse_count(jobs) or default_jobs(device)
     place = validation.place_of(folder)
     scripts = [validation.load(path, place) for path in validation.available(place).values()]
     pairs = plan(statements.all_statements())

@@ -126,12 +126,9 @@ def _as_text(d: Mapping[str, Any]) -> str:
     provenance = "read in the paper" if d["provenance"] == "read" else d["provenance"]
     head = f"{d['id']}  ({d['kind']}, {provenance}, expected: {d['expected']})"
     parts = [head, d["title"], where, *filter(None, [d["file"]]), "", wrapped(d["text"])]
-    if source["restoration"]:
-        parts += ["", wrapped(f"Restored: {source['restoration']}")]
-    if source["note"]:
-        parts += ["", wrapped(source["note"])]
-    if d["reading"]:
-        parts += ["", wrapped(f"Read: {d['reading']}")]
+    for label, text in (("Restored: ", source["restoration"]), ("", source["note"]), ("Read: ", d["reading"])):
+        if text:
+            parts += ["", wrapped(f"{label}{text}")]
     siblings = [(s["id"], s["expected"], s["reading"] or "") for s in d["siblings"]]
     parts += _block("Other readings", siblings)
     if d["lhs"] or d["rhs"]:

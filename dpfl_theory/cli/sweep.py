@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, give_schema, opened, parse_jobs
+from dpfl_theory.cli._options import Fresh, Jobs, Kept, Scheduler, give_schema, opened, parse_count
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.atomic_files import writable, write
 from dpfl_theory.runtime.console import Progress, emit, print_message, time_left
@@ -121,7 +121,7 @@ def sweep(
     from dpfl_theory.sweep.run import needs_processes, planned, run, usual_pack
 
     config = given[0] if given else None
-    seconds, each, many = _sweep.seconds_of(limit), parse_jobs(jobs), _cells(pack)
+    seconds, each, many = _sweep.seconds_of(limit), parse_count(jobs), _cells(pack)
     design = planned(with_assignments(read(config), assignments or []), config or "the configuration")
     target = _sweep.results_file(output, folder, config, design)
     processes = min(each or (usable_cores() if needs_processes(design.cells) else 1), len(design.cells))

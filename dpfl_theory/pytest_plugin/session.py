@@ -179,7 +179,6 @@ def _checked(ask: Request, settings: PluginSettings) -> Checked:
     """The report of all requested checks. Raises InputError for unknown statements or methods."""
     from dpfl_theory import statements
     from dpfl_theory.checks.runner import plan, run_plan
-    from dpfl_theory.errors import InputError
     from dpfl_theory.runtime.cache import Store
 
     chosen = _chosen(ask)
@@ -208,7 +207,6 @@ def _checked(ask: Request, settings: PluginSettings) -> Checked:
 def _chosen(ask: Request) -> tuple[Statement, ...]:
     """The requested statements: of the file, if there is one, and else of the catalogue."""
     from dpfl_theory import statements
-    from dpfl_theory.errors import unknown_name
 
     if ask.file is None:
         return tuple(dict.fromkeys(statements.get(s) if isinstance(s, str) else s for s in ask.ids))

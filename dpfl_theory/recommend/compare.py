@@ -93,7 +93,7 @@ def compare(
             gap = row["suboptimality"]
             better = gap["mean"] + SURE * gap["error"] < start
             recommended[row["protects"]] = row["name"] if better else None
-            advice[row["protects"]] = _advice(row, start) if better else _no_advice(row, start, budget)
+            advice[row["protects"]] = _advice(row, start, budget, better)
     first = rows[0]["protects"]
     return {
         "start": {"suboptimality": start, "accuracy": _accuracy(problem, np.zeros((1, problem.d)))},
@@ -161,10 +161,8 @@ def _row(one: Tuned, start: float, seed: int, plan: Plan) -> dict[str, Any]:
     rules = [reached(one, rule, seed=seed + 104) for rule in known_rules()] if one.name in RULED else []
     found = search(one, seed, plan, starts(one, rules))
     multiplier = one.multiplier(found.values)
-    limits, mechanism = (
-        one.spent(found.values, multiplier),
-        one.mechanism(found.values).with_(noise_multiplier=multiplier),
-    )
+    limits = one.spent(found.values, multiplier)
+    mechanism = one.mechanism(found.values).with_(noise_multiplier=multiplier)
     reasons = causes(one, found.values, found.mean, seed + 103)
     return {
         "name": one.name,
@@ -206,18 +204,12 @@ def _accuracy(problem: Problem, w: Array) -> Mapping[str, float] | None:
     return {"mean": float(shares.mean()), "error": error}
 
 
-def _advice(best: Document, start: float) -> str:
-    gap = best["suboptimality"]
-    return (
-        f"To protect {PROTECTED[best['protects']]} take {best['title']} ({best['source']}): it ends at "
-        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start is at {start:.3g}."
-    )
-
-
-def _no_advice(best: Document, start: float, budget: Budget) -> str:
-    gap = best["suboptimality"]
+def _advice(best: Document, start: float, budget: Budget, better: bool) -> str:
+    gap, protected = best["suboptimality"], PROTECTED[best["protects"]]
+    ends = f"ends at {gap['mean']:.3g} +- {gap['error']:.1g}, and the start is at {start:.3g}."
+    if better:
+        return f"To protect {protected} take {best['title']} ({best['source']}): it {ends}"
     return (
         f"Nothing found at this budget (epsilon = {budget.epsilon:g}, delta = {budget.delta:g}) ends clearly below the "
-        f"start. The best algorithm for the protection of {PROTECTED[best['protects']]} ({best['title']}) ends at "
-        f"{gap['mean']:.3g} +- {gap['error']:.1g}, and the start is at {start:.3g}."
+        f"start. The best algorithm for the protection of {protected} ({best['title']}) {ends}"
     )

@@ -98,9 +98,7 @@ def confirm(
         }
 
 
-def of_rule(
-    document: Document, problem: Problem, *, replicates: int = REPLICATES, seed: int = 0, reuse: Reuse | None = None
-) -> Document:
+def of_rule(document: Document, problem: Problem, *, seed: int = 0, reuse: Reuse | None = None) -> Document:
     """`confirm` of a rule's recommendation (`dpfl_theory.recommend`), with its inputs.
 
     Also raises InputError without an epsilon and delta for the certified noise.
@@ -112,16 +110,12 @@ def of_rule(
         raise InputError("`confirm` certifies the noise of runs: give `epsilon`, `delta` and `constant`, not `rho`")
     kind = tuned()[name]
     budget = Budget(inputs["epsilon"], inputs["delta"], rounds=MOST_ROUNDS * kind.vectors, cohort=cohort_of(inputs))
-    known = {field: value for field, value in inputs.items() if field in _of_problem(name)}
+    declared = inputs_of(get(name))
+    known = {f: value for f, value in inputs.items() if declared[f].measured or f == "gradient_variance"}
     run = hyperparameters_of(name, document, inputs)
-    call = partial(confirm, kind(problem, budget), run, known, replicates=replicates, seed=seed)
+    call = partial(confirm, kind(problem, budget), run, known, seed=seed)
     found: Document = (reuse or Reuse()).one(call, f"confirmation of {name}")
     return found
-
-
-def _of_problem(name: str) -> set[str]:
-    """The inputs that are constants of the problem."""
-    return {field for field, one in inputs_of(get(name)).items() if one.measured or field == "gradient_variance"}
 
 
 def stands_for(name: str, inputs: Mapping[str, Any]) -> Problem:

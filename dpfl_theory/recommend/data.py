@@ -15,12 +15,7 @@ from dpfl_theory.problems.data import Dataset, load
 from dpfl_theory.problems.linear_model import LinearModel, from_dataset
 from dpfl_theory.problems.partition import natural_groups
 from dpfl_theory.problems.partition import partition as split
-from dpfl_theory.recommend.constants_from_data import (
-    MissingConstantError,
-    constants_of,
-    gap_at_start,
-    measures_of,
-)
+from dpfl_theory.recommend.constants_from_data import MissingConstantError, constants_of, gap_at_start, measures_of
 from dpfl_theory.recommend.inputs import CLIENTS, DataOptions, Document, inputs_of, quote_option
 from dpfl_theory.recommend.setting import Setting
 

@@ -15,12 +15,6 @@ from dpfl_theory.core import Symbol
 from dpfl_theory.core.algorithm import Algorithm, Relation, Sampling, View
 from dpfl_theory.core.parameter import KINDS, Meaning, Parameter
 
-__all__ = [
-    *("CLIENTS", "CONSTANTS", "PROTECTED", "Budget", "ConstantOptions", "DataOptions", "Document"),
-    *("Input", "calibration", "constant", "given", "inputs_of", "of_budget", "options_of"),
-    *("parameter", "quote_option", "refusals", "relation", "unit_text", "view"),
-]
-
 Document = dict[str, Any]
 """Plain data, ready for JSON."""
 

@@ -124,10 +124,8 @@ def statement_at(one: Tuned, run: Mapping[str, float], known: Mapping[str, Any] 
     trivial = setting.trivial()[0]
     if "[F]" in certificate["bounds"]:
         trivial = min(trivial, gap_at_start(one.problem))
-    statement, unmet = (
-        certificate["statements"][0],
-        [w for s in certificate["statements"] for w in s.get("failures", ())],
-    )
+    statement = certificate["statements"][0]
+    unmet = [w for s in certificate["statements"] for w in s.get("failures", ())]
     rest = (own, trivial, statement["id"], certificate["bounds"])
     if others := differing(own, run):
         has = " and ".join(f"{name} = {own[name]:.4g}" for name in others)

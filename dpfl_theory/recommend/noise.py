@@ -44,11 +44,8 @@ def recommended(
     """
     if setting.target_budget() is None:  # only a ratio was given: no budget to certify
         return finish(setting)
-    if setting.calibration == "accountant":
-        setting, given = _with_certified_constant(setting, choose or finish), setting.paper_constant()
-    else:
-        given = setting.paper_constant()
-        setting = setting.at_constant(given)
+    given, certified = setting.paper_constant(), setting.calibration == "accountant"
+    setting = _with_certified_constant(setting, choose or finish) if certified else setting.at_constant(given)
     return _with_both_noises(setting, finish(setting), given)
 
 
@@ -113,13 +110,12 @@ def _with_both_noises(at: Setting, document: Document, given: float | None) -> D
         ratio = 1.0 if own or given is None or at.constant is None else (given / at.constant) ** (1 / at.power)
         ratio *= at.paper_over_own(document)
         paper = {**_scaled(noise, ratio), **({} if given is None else {"constant": given})}
-        try:
-            if why is not None:
-                raise InputError(why)
-            printed = at.released({**document, "noise": {**noise, **_scaled(noise, ratio)}}, printed=True)
-            accounted = _spent(printed, at)
-        except InputError as error:
-            why = why or f"the accountant has no answer: {error}"
+        if why is None:
+            try:
+                printed = at.released({**document, "noise": {**noise, **_scaled(noise, ratio)}}, printed=True)
+                accounted = _spent(printed, at)
+            except InputError as error:
+                why = f"the accountant has no answer: {error}"
     if not own and at.noise_by_server():
         noise.pop("sigma_of_one_message", None)
     warning = None

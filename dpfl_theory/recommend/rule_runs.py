@@ -24,11 +24,6 @@ from dpfl_theory.recommend.tuned import Tuned
 from dpfl_theory.statements.run_symbols import Run
 from dpfl_theory.statements.runs import completed, run_symbols
 
-__all__ = [
-    *("MOST_ROUNDS", "RULED", "asks", "choice", "cohort_of", "constants", "differing"),
-    *("hyperparameters_of", "reached", "ruled", "starts", "too_long"),
-]
-
 MOST_ROUNDS = 8_000
 """The number of iterations beyond which a rule's run is not made: it would cost far more than any communication budget
 allows."""

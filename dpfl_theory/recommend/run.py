@@ -12,15 +12,7 @@ from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.recommend.compare import compare
 from dpfl_theory.recommend.confirm import of_comparison
 from dpfl_theory.recommend.data import DataSource
-from dpfl_theory.recommend.inputs import (
-    Budget,
-    ConstantOptions,
-    Document,
-    Input,
-    inputs_of,
-    quote_option,
-    refusals,
-)
+from dpfl_theory.recommend.inputs import Budget, ConstantOptions, Document, Input, inputs_of, quote_option, refusals
 from dpfl_theory.recommend.minimum_budget import changes
 from dpfl_theory.recommend.rule_runs import RULED
 from dpfl_theory.recommend.search import Plan

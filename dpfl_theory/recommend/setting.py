@@ -10,7 +10,6 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dpfl_theory.core.algorithm import Algorithm
@@ -338,15 +337,9 @@ class Setting(ABC):
         return replace(self, **changes)
 
 
-@cache
-def _right_side(statement: Statement) -> dict[str, Any]:
-    assert statement.sides is not None
-    return dict(sides_of(statement).rhs)
-
-
 def terms(statement: Statement, values: Mapping[str, Any]) -> dict[str, float]:
     """The named terms of the right side at these values."""
-    return {name: value(statement, term, values) for name, term in _right_side(statement).items()}
+    return {name: value(statement, term, values) for name, term in sides_of(statement).rhs.items()}
 
 
 def rounded_up(number: float) -> int:

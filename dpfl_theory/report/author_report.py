@@ -147,8 +147,7 @@ def affected(statement: Statement, graph: Any) -> tuple[str, ...]:
 
 def _stands_alone(id_: str, graph: Any) -> bool:
     entry = graph.nodes[id_]["entry"] if id_ in graph else None
-    s = None if entry is None else entry.statement
-    return s is None or (s.provenance != "derived" and not s.reading_of)
+    return entry is None or entry.statement is None or not (entry.derived or entry.statement.reading_of)
 
 
 def refuting_checks(statement: Statement) -> list[tuple[str, str]]:

@@ -7,7 +7,8 @@ Figures are in files next to the pages: SVG where that is small, otherwise PNG.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -157,10 +158,14 @@ class Figures:
     folder: Path | None = None
     store: Store | None = None
     fresh: bool = False
-    scripts: dict[str, Path] = field(init=False)
 
-    def __post_init__(self) -> None:
-        self.scripts = _scripts(self.folder) if self.redraw else {}
+    @cached_property
+    def scripts(self) -> dict[str, Path]:
+        """The scripts that draw figures again, by name."""
+        try:
+            return validation.available(self.folder) if self.redraw else {}
+        except InputError:
+            return {}
 
     def figures_of(self, document: Mapping[str, Any]) -> list[dict[str, str]]:
         """The document's figures: ``shown`` (the file for an image), ``alt``, ``stem`` (of the files) and ``part``."""
@@ -195,10 +200,3 @@ class Figures:
         svg = self.output / FIGURES / f"{stem}.svg"
         small = svg.is_file() and svg.stat().st_size <= SVG_BYTES
         return {"shown": f"{stem}.{'svg' if small else 'png'}", "alt": alt, "stem": stem, "part": part}
-
-
-def _scripts(place: Path | None) -> dict[str, Path]:
-    try:
-        return validation.available(place)
-    except InputError:
-        return {}

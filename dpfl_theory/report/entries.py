@@ -64,6 +64,11 @@ class Entry:
             return self.statement.expected if self.statement is not None else "-"
         return statement_verdict((kind_of(e["method"], e["check"]), e["expected"]) for e in self.evidence)
 
+    @property
+    def derived(self) -> bool:
+        """Whether it is a repaired or sharpened form, or another statement of ours."""
+        return self.statement is not None and self.statement.provenance == "derived"
+
     @cached_property
     def checks(self) -> Sequence[Check]:
         """The catalogue's checks of the statement; empty for a user's own."""

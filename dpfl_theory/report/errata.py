@@ -131,21 +131,17 @@ def collect(paper: str, entries: Sequence[Entry], graph: Any) -> PaperErrata:
     findings = [
         _finding(e, told.get(i), own, graph)
         for i, e in own.items()
-        if i not in shown and (i in told or (e.verdict == "violated" and not _derived(e)))
+        if i not in shown and (i in told or (e.verdict == "violated" and not e.derived))
     ]
     return PaperErrata(
         paper,
         report,
         tuple(own.values()),
-        tuple(e for e in own.values() if e.statement is not None and e.statement.printed and not _derived(e)),
+        tuple(e for e in own.values() if e.statement is not None and e.statement.printed and not e.derived),
         tuple(sorted(findings, key=lambda f: f.status != "shown")),
         tuple(_remark(own[r["id"]], r, own) for r in report["remarks"]),
         tuple((own[beside[i]], e) for i, e in own.items() if i in beside and i.endswith(".sharpened")),
     )
-
-
-def _derived(entry: Entry) -> bool:
-    return entry.statement is not None and entry.statement.provenance == "derived"
 
 
 def _finding(entry: Entry, told: Mapping[str, Any] | None, own: Mapping[str, Entry], graph: Any) -> Finding:

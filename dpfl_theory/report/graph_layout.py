@@ -128,8 +128,10 @@ class _Part:
         for i in sorted(blocks):
             self.layers[rank[i]].append(i)
         self.steps: list[tuple[tuple[Item, float], tuple[Item, float]]] = []
-        for u, v in self._forward():
+        for u, v in self.links:
             first, last = rank[home[u]], rank[home[v]]
+            if first >= last:  # drawn backwards, through no layer
+                continue
             path: list[tuple[Item, float]] = [(home[u], blocks[home[u]].port(u))]
             for layer in range(first + 1, last):
                 wire: Wire = (u, layer)
@@ -140,9 +142,6 @@ class _Part:
             self.steps += [step for step in pairwise(path) if step not in self.steps]
         self._order()
         self.top = self._heights()
-
-    def _forward(self) -> list[tuple[str, str]]:
-        return [(u, v) for u, v in self.links if self.rank[self.home[u]] < self.rank[self.home[v]]]
 
     def _layer(self, item: Item) -> int:
         return self.rank[item] if isinstance(item, int) else item[1]

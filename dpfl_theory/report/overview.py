@@ -78,8 +78,7 @@ def tightness(entries: Iterable[Entry]) -> Tightness | None:
     """
     nearest, runs = [], []
     for entry in entries:
-        derived = entry.statement is not None and entry.statement.provenance == "derived"
-        if derived or entry.relation not in ("<=", ">=") or entry.verdict != "holds":
+        if entry.derived or entry.relation not in ("<=", ">=") or entry.verdict != "holds":
             continue
         ratios = [
             (min(1.0, e["ratio"] if entry.relation == "<=" else 1.0 / e["ratio"]), methods.get(e["method"]).simulates)
@@ -147,7 +146,7 @@ def findings(
     found = []
     for paper, group in sorted(groups_of(entries).items(), key=lambda pair: (not pair[0], pair[0])):
         author_report = errata.get(paper)
-        stand = [e for e in group if e.statement is None or e.statement.provenance != "derived"]
+        stand = [e for e in group if not e.derived]
         shown = showing(e.statement for e in group)
         first = [e for e in stand if e.id not in shown and (e.statement is None or not e.statement.reading_of)]
         theorems = [e for e in first if e.statement is not None and e.statement.kind in THEOREMS]

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.runtime.console import print_message
+from dpfl_theory.runtime.console import as_options, print_message
 
 KINDS = ("check", "validation", "point", "figures", "recommend", "cell")
 """The kinds of results: of a check, a validation's data, a point of them, its figures, a search or confirmation of
@@ -221,7 +221,12 @@ class Store:
 
     def put_all(self, entries: Sequence[Entry]) -> None:
         """Store all of these entries, or none; they are on the disk when this returns."""
-        self._try(lambda db: _insert(db, entries), None, makes=True)
+
+        def put(db: sqlite3.Connection) -> None:
+            with _transaction(db):
+                _write(db, entries)
+
+        self._try(put, None, makes=True)
 
     def entries(self, kind: str | None = None, about: str | None = None) -> Iterator[Entry]:
         """The entries in the order of their names: all, those of a kind, or those whose name matches a pattern such as
@@ -353,6 +358,12 @@ def reused(store: Store, taken: int, of: int, label: str) -> str:
     return f"{taken} of {of} {label} {come} from the store {store.path}; `fresh` computes {them} again"
 
 
+def report_reused(store: Store | None, taken: int, of: int, label: str) -> None:
+    """Report on stderr how many results were taken from a store; do nothing without any."""
+    if store is not None and taken:
+        print_message(as_options(reused(store, taken, of, label)))
+
+
 @functools.cache
 def _of_this_process(path: str) -> Store:
     """The store in another process, which reports no faults itself: they go back with the results."""
@@ -367,11 +378,6 @@ def _entry(row: tuple[Any, ...]) -> Entry:
     key, kind, about, text, stored, checksum = row
     when = stored if isinstance(stored, float) else 0.0
     return Entry(str(key), str(kind), str(about), str(text), when, str(checksum))
-
-
-def _insert(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:
-    with _transaction(db):
-        _write(db, entries)
 
 
 def _write(db: sqlite3.Connection, entries: Iterable[Entry]) -> None:

@@ -20,6 +20,7 @@ from dpfl_theory.runtime.interrupts import interruptible
 if TYPE_CHECKING:
     from multiprocessing.synchronize import Lock
 
+PROGRAM = "dpfl-theory"
 INTERRUPTED = 130
 CLOSED_PIPE = 141
 INTERNAL = 70
@@ -51,55 +52,50 @@ def print_message(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None, program: str = "dpfl-theory") -> int:
+@tolerant()
+def run_app(app: Callable[..., Any], arguments: Sequence[str] | None = None) -> int:
     """Run a typer application and return its exit code; every error is reported in one sentence on stderr.
 
     Characters that the encoding of stdout or stderr lacks are written as escapes. The environment variable
     DPFL_DEBUG=1 adds the traceback.
     """
-    with tolerant():
-        return _run(app, arguments, program)
-
-
-def _run(app: Callable[..., Any], arguments: Sequence[str] | None, program: str) -> int:
     try:
-        with interruptible(lambda: print_message(f"{program}: interrupted"), INTERRUPTED):
-            code = app(args=None if arguments is None else list(arguments), prog_name=program, standalone_mode=False)
+        with interruptible(lambda: print_message(f"{PROGRAM}: interrupted"), INTERRUPTED):
+            code = app(args=None if arguments is None else list(arguments), prog_name=PROGRAM, standalone_mode=False)
         if code == INTERRUPTED:  # how the command-line library reports Ctrl-C
-            return _fail(program, "interrupted", INTERRUPTED)
+            return _fail("interrupted", INTERRUPTED)
         return code if isinstance(code, int) else 0
     except _ClosedPipe:
         with contextlib.suppress(OSError):  # the interpreter flushes stdout once more when it ends
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return CLOSED_PIPE
     except DpflError as error:
-        return _fail(program, as_options(str(error)), error.exit_code)
+        return _fail(as_options(str(error)), error.exit_code)
     except KeyboardInterrupt:
-        return _fail(program, "interrupted", INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except MemoryError:
         sentence = "this needs more memory than is available: use fewer replicates, records or features"
-        return _fail(program, sentence, EnvironmentFault.exit_code)
+        return _fail(sentence, EnvironmentFault.exit_code)
     except Exception as error:
         if type(error).__name__ == "Abort":
-            return _fail(program, "interrupted", INTERRUPTED)
+            return _fail("interrupted", INTERRUPTED)
         if type(error).__name__ == "NoArgsIsHelpError":
             print_message(error.ctx.get_help())  # type: ignore[attr-defined]
             return 2
         if isinstance(error, OSError) and error.filename is not None:
             why = error.strerror or type(error).__name__
-            return _fail(
-                program, f"cannot use {os.fspath(error.filename)!r}: {why}; check the path", InputError.exit_code
-            )
+            sentence = f"cannot use {os.fspath(error.filename)!r}: {why}; check the path"
+            return _fail(sentence, InputError.exit_code)
         message = getattr(error, "format_message", None)  # a usage error of the command-line library
         if message is not None:
-            return _fail(program, f"{' '.join(message().split()).rstrip('.')}; see '{program} --help'", 2)
-        return _fail(program, f"internal error: {format_error(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
+            return _fail(f"{' '.join(message().split()).rstrip('.')}; see '{PROGRAM} --help'", 2)
+        return _fail(f"internal error: {format_error(error)} (DPFL_DEBUG=1 shows the traceback)", INTERNAL)
 
 
-def _fail(program: str, sentence: str, code: int) -> int:
+def _fail(sentence: str, code: int) -> int:
     if os.environ.get("DPFL_DEBUG") == "1" and code != INTERRUPTED:
         traceback.print_exc()
-    print_message(f"{program}: {sentence}")
+    print_message(f"{PROGRAM}: {sentence}")
     return code
 
 

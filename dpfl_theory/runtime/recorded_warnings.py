@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -46,10 +47,7 @@ def recorded(copy: bool = False) -> Iterator[list[warnings.WarningMessage]]:
 
 def counted(found: list[warnings.WarningMessage]) -> tuple[Warned, ...]:
     """Warnings as plain data, each once with its count, in the order of their first appearance."""
-    counts: dict[tuple[str, str], int] = {}
-    for one in found:
-        key = (one.category.__name__, str(one.message))
-        counts[key] = counts.get(key, 0) + 1
+    counts = Counter((one.category.__name__, str(one.message)) for one in found)
     return tuple({"kind": kind, "text": text, "count": count} for (kind, text), count in counts.items())
 
 

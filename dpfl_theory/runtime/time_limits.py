@@ -22,12 +22,7 @@ from dpfl_theory.runtime.pools import end_with_parent
 S = TypeVar("S")
 T = TypeVar("T")
 
-
 _TELL_SECONDS = 1.0
-
-
-def _nothing() -> None:
-    """Do nothing: the default callback."""
 
 
 class TimeoutExceeded(DpflError):
@@ -55,7 +50,7 @@ def _ending(code: int | None) -> str:
     return f"its process ended with code {code}, of itself"
 
 
-def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] = _nothing) -> T:
+def limited(work: Callable[[], T], seconds: float, waiting: Callable[[], None] = lambda: None) -> T:
     """Run ``work`` with a time limit, and return its result or raise its exception.
 
     Meanwhile ``waiting`` is called about once a second. The work runs in a fork of this process, which ends with it,

@@ -26,8 +26,7 @@ from dpfl_theory.problems.base import Problem
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.time_limits import limited
 from dpfl_theory.simulation import Run, simulate
-from dpfl_theory.simulation.divergence import NEVER
-from dpfl_theory.simulation.divergence import divergence_text as told_divergence
+from dpfl_theory.simulation.divergence import NEVER, divergence_text
 from dpfl_theory.simulation.simulate import standard_error
 from dpfl_theory.sweep import bounds
 from dpfl_theory.sweep.config import document
@@ -225,6 +224,6 @@ def _lost(run: Run, names: Sequence[str], own: slice) -> str:
     the observables that are not finite.
     """
     if (run.diverged[own] != NEVER).any():
-        return told_divergence(run.diverged[own])
+        return divergence_text(run.diverged[own])
     odd = [name for name in names if not np.isfinite(run[name].last[own]).all()]
     return f"{' and '.join(odd)}: infinite, or not a number, though the server's vector is finite" if odd else ""

@@ -12,8 +12,8 @@ from typing import Any, TypeGuard
 
 from dpfl_theory.algorithms.user_files import file_of
 from dpfl_theory.errors import InputError
-from dpfl_theory.runtime.cache import Store, reused
-from dpfl_theory.runtime.console import Progress, as_options, print_message, time_left
+from dpfl_theory.runtime.cache import Store, report_reused
+from dpfl_theory.runtime.console import Progress, print_message, time_left
 from dpfl_theory.runtime.executor import run_pieces
 from dpfl_theory.runtime.keys import canonical, key
 from dpfl_theory.runtime.slots import Slot, keep_all
@@ -108,8 +108,7 @@ def run(
     keys = [key(KIND, own) for own in parts]
     slots = {} if store is None else {k: _slot(store, c, own) for k, c, own in zip(keys, design.cells, parts)}
     rows = {k: text for k, slot in slots.items() if resume and _whole(text := slot.take())}
-    if rows and store is not None:
-        print_message(as_options(reused(store, sum(k in rows for k in keys), len(keys), "cells")))
+    report_reused(store, sum(k in rows for k in keys), len(keys), "cells")
     left = [cell for cell, k in zip(design.cells, keys) if k not in rows]
     of_cell = {id(cell): k for cell, k in zip(design.cells, keys)}
     packs = packed(left, pack or usual_pack(left, jobs), limit)

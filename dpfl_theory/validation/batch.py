@@ -12,15 +12,8 @@ from typing import Any
 from dpfl_theory.errors import InputError, unknown_name
 from dpfl_theory.kernels import DEVICES, select
 from dpfl_theory.runtime.atomic_files import writable
-from dpfl_theory.runtime.cache import Store, reused
-from dpfl_theory.runtime.console import (
-    Progress,
-    as_options,
-    choice,
-    parse_seed,
-    print_message,
-    seconds_left,
-)
+from dpfl_theory.runtime.cache import Store, report_reused
+from dpfl_theory.runtime.console import Progress, choice, parse_seed, print_message, seconds_left
 from dpfl_theory.runtime.executor import several, spread
 from dpfl_theory.runtime.forecast import Forecast
 from dpfl_theory.runtime.threads import usable_cores
@@ -45,8 +38,7 @@ def run_all(scripts: Sequence[Script], options: RunOptions, jobs: int) -> int:
         endings += _spread(groups, options, jobs)
     else:
         endings += [_alone(script, options) for script in left]
-    if there and options.store is not None:
-        print_message(as_options(reused(options.store, len(there), len(scripts), "validations")))
+    report_reused(options.store, len(there), len(scripts), "validations")
     return exit_code(endings)
 
 

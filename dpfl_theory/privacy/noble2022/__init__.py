@@ -9,19 +9,9 @@ not follow from Lemma B.5, since a user's second gradient is taken at a point th
 """
 
 from dpfl_theory.privacy.noble2022.inputs import PrivacyBound
-from dpfl_theory.privacy.noble2022.lemmas import (
-    eq7,
-    eq8,
-    lemma_b1,
-    lemma_b2,
-    lemma_b7,
-    wang_theorem9,
-)
+from dpfl_theory.privacy.noble2022.lemmas import eq7, eq8, lemma_b1, lemma_b2, lemma_b7, wang_theorem9
 from dpfl_theory.privacy.noble2022.recipe import epsilon_recipe, rounds_recipe
-from dpfl_theory.privacy.noble2022.theorem import (
-    epsilon_theorem,
-    rounds_theorem,
-)
+from dpfl_theory.privacy.noble2022.theorem import epsilon_theorem, rounds_theorem
 
 __all__ = [
     "PrivacyBound",

@@ -199,11 +199,6 @@ def inequalities(statement: Statement) -> tuple[tuple[Any, Any], ...]:
     return tuple((small, large) for small, large in found if small != 0 and large != sp.oo)
 
 
-def rows_of(sums: Sequence[Any], variables: Sequence[str]) -> Rows:
-    """The monomials of an objective, and those of constraints."""
-    return [monomials(x, variables) for x in sums]
-
-
 def program_at(statement: Statement, rows: Rows, known: Mapping[str, float]) -> Program:
     """The program at values of the statement's symbols, without the constraints that no variable is in."""
 

@@ -25,8 +25,8 @@ from dpfl_theory.recommend.bound_minimizers.geometric import (
     Program,
     Rows,
     inequalities,
+    monomials,
     program_at,
-    rows_of,
 )
 from dpfl_theory.recommend.inputs import (
     Document,
@@ -274,7 +274,8 @@ def _rows(theorem: Statement, given: frozenset[str]) -> Rows:
     right = entered(total(theorem).subs(unknown))
     limits = [(right / t + falling) / constant, 1 / s.E]
     limits += [entered(small / large) for small, large in inequalities(theorem)]
-    return rows_of((t, *limits), [name for name in ("gamma", "E", "K", "t") if name not in given])
+    variables = [name for name in ("gamma", "E", "K", "t") if name not in given]
+    return [monomials(x, variables) for x in (t, *limits)]
 
 
 def _program(theorem: Statement, known: Known, rounds: int | None) -> Program:

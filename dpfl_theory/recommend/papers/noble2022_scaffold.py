@@ -39,8 +39,8 @@ from dpfl_theory.recommend.bound_minimizers.geometric import (
     Rows,
     Solution,
     inequalities,
+    monomials,
     program_at,
-    rows_of,
 )
 from dpfl_theory.recommend.inputs import Document, given, quote_option
 from dpfl_theory.recommend.papers.noble2022 import BY_NOISE, Noble2022
@@ -169,7 +169,8 @@ def _rows() -> Rows:
     """The convex bound's monomials in eta and eta_g, and those of the hypotheses on them."""
 
     theorem = get(EXPLICIT)
-    return rows_of((total(theorem), *(small / large for small, large in inequalities(theorem))), ("eta", "eta_g"))
+    sums = [total(theorem), *(small / large for small, large in inequalities(theorem))]
+    return [monomials(x, ("eta", "eta_g")) for x in sums]
 
 
 def _program(at: Mapping[str, float]) -> Program:

@@ -18,7 +18,7 @@ from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.core.inverse import prescribed, value
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SAME, SHARE, Optimum
-from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, program_at, rows_of
+from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, monomials, program_at
 from dpfl_theory.recommend.inputs import Document, calibration, constant, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting, cite, terms
 from dpfl_theory.statements import get
@@ -37,7 +37,8 @@ def _rows() -> Rows:
     chosen = {s.sigma: sigma, s.gamma: way / N, s.beta: beta_0 / N, s.alpha: a - s.R, s.K: N - 1}
     limits = [small / large for small, large in inequalities(theorem)]
     limits += [s.R / (s.alpha + s.R), 1 / (s.K + 1)]
-    return rows_of([total(theorem).subs(chosen), *(sp.simplify(x.subs(chosen)) for x in limits)], VARIABLES)
+    sums = [total(theorem).subs(chosen), *(sp.simplify(x.subs(chosen)) for x in limits)]
+    return [monomials(x, VARIABLES) for x in sums]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,7 +18,7 @@ from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.formula import symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.recommend.bound_minimizers import SHARE, Optimum
-from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, program_at, rows_of
+from dpfl_theory.recommend.bound_minimizers.geometric import Program, Rows, inequalities, monomials, program_at
 from dpfl_theory.recommend.inputs import Document, calibration, given, of_budget, parameter, relation, view
 from dpfl_theory.recommend.setting import Setting, cite
 from dpfl_theory.statements import get
@@ -120,9 +120,7 @@ class Zhang2021(Setting):
             T, Q = self.rounds or 1, self.local_steps or 1
             steps = {"eta_g": 1.0, "eta_l": self.longest(T, Q)}
             return Optimum({**steps, "rounds": T, "local_steps": Q}, unmet=tuple(unmet))
-        return self._least(self.symbols(), self.trivial()[0])
-
-    def _least(self, known: Mapping[str, float], trivial: float) -> Optimum:
+        known, trivial = self.symbols(), self.trivial()[0]
         near, own, counts = _limit(known).solve(), _program(known), {n: int(known[n]) for n in ("Q", "T") if n in known}
         still = own.without_rising("reach")
         if "T" in counts:
@@ -168,7 +166,7 @@ def _rows() -> Rows:
     way, reach = sp.symbols("way reach", positive=True)
     steps = {s.eta_l: reach / s.Q, s.eta_g: way / (reach * s.T)}
     sums = [total(theorem), *(small / large for small, large in inequalities(theorem))]
-    return rows_of([x.subs(steps, simultaneous=True) for x in sums], ("way", "reach", "Q", "T"))
+    return [monomials(x.subs(steps, simultaneous=True), ("way", "reach", "Q", "T")) for x in sums]
 
 
 def _program(known: Mapping[str, float]) -> Program:
