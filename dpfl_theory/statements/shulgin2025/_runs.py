@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.core import Experiment, Statement
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, chosen, quadratics
@@ -137,8 +138,6 @@ def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 def _diagonal(curvatures: Sequence[float]) -> Problem:
     """One client with these curvatures along the axes, and its minimiser at 0."""
-    import numpy as np
-
     from dpfl_theory.problems.quadratic import from_matrices
 
     return from_matrices(np.diag(curvatures)[None], np.zeros((1, len(curvatures))))
@@ -146,8 +145,6 @@ def _diagonal(curvatures: Sequence[float]) -> Problem:
 
 def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
     """n clients with Huber's function of the first of d coordinates, of slope t, and the point where it is 1."""
-    import numpy as np
-
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.linear_model import from_dataset
 
@@ -159,8 +156,6 @@ def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
 def _first_round(problem: Problem, start: Array, share: float, sent: Callable[..., Array]) -> dict[str, float]:
     """||grad f(x^0)||, ||v^1|| and ||grad f(x^0) - v^1|| without the engine; sent: the messages, from the residuals
     and their lengths."""
-    import numpy as np
-
     gradients = np.array([problem.client_gradient(i, start) for i in range(problem.n)])
     missing = (1.0 - share) * gradients
     estimate = (share * gradients + sent(missing, np.linalg.norm(missing, axis=1)[:, None])).mean(axis=0)
@@ -179,8 +174,6 @@ def first_round(statement: Statement, instance: Mapping[str, Any]) -> Experiment
 
 def clip21(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """K + 1 rounds of Clip21."""
-    import numpy as np
-
     problem, start, gap, first = _setting(instance)
     c, share = problem.constants, instance["share"]
     R = abs(1.0 - share) * first

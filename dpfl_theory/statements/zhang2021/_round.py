@@ -21,6 +21,7 @@ from typing import Any
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.core import Check, Statement, Values, WorstCase
 from dpfl_theory.core.formula import total
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
 from dpfl_theory.semantics.operations import draws, local_path, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
@@ -231,13 +232,11 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     instance: N, P, Q, ``eta Q L``; sampling; noisy; factors: the clipping factors alpha_i of the ways in which a
     client's noises fall, in turn (1 where there are none); known: the factors alpha~_i.
     """
-    from PEPit import PEP, Expression, Point
-
     N, P, Q = (int(instance[name]) for name in ("N", "P", "Q"))
     eta, noisy = float(Fraction(instance["eta Q L"])) / Q, bool(instance["noisy"])
-    problem = PEP()
+    problem = PEPit.PEP()
     functions = declared(problem, "non-convex", N)
-    noises = {("error", 0, i, q): Point() for i in range(N) for q in range(Q)} if noisy else {}
+    noises = {("error", 0, i, q): PEPit.Point() for i in range(N) for q in range(Q)} if noisy else {}
     symbols = {symbol.name for symbol in statement.quantities}
     products = bool({"cohort_product", "common_product"} & symbols)
     variance: Any = 0.0
@@ -246,7 +245,7 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         # on no side would only burden the solver.
         first, *rest = noises.values()
         spoken = products or "sigma_l" in symbols
-        variance = Expression() if spoken else first**2
+        variance = PEPit.Expression() if spoken else first**2
         for n in noises.values() if spoken else rest:
             problem.add_constraint(n**2 <= variance)
     turn = itertools.cycle(float(Fraction(v)) for v in instance["factors"]) if "factors" in instance else None
@@ -301,12 +300,10 @@ def local_steps(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     every noise takes the values n and -n with equal probability; middle. L = 1, f_i smooth and not convex. With two
     clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
     """
-    from PEPit import PEP, Expression
-
     Q, N = int(instance["Q"]), int(instance.get("clients", 1))
     noisy, eta = bool(instance.get("noisy")), float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
-    variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
+    problem = PEPit.PEP()
+    variance: Any = PEPit.Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
     world = FunctionClass(problem, declared(problem, "non-convex", N), variance)
     x = world.zero if "clients" in instance else Vector(problem.set_initial_point())
     phases = Phases(world, x, eta, Q, [1.0] * N, noisy=noisy)
@@ -330,11 +327,9 @@ def worst_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     f(x^0) - E f(x^1) replaces f(x^0) - f*, which is larger, and the amount by which it may be below zero is added to
     both sides.
     """
-    from PEPit import PEP
-
     P, Q, eta_g = int(instance["P"]), int(instance["Q"]), float(Fraction(instance["eta_g"]))
     eta = float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
+    problem = PEPit.PEP()
     world = FunctionClass(problem, declared(problem, instance["class"], 2))
     least = world.mean_value(world.minimiser_at_origin())
 

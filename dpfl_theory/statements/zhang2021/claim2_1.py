@@ -8,8 +8,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
 from dpfl_theory.core import Hypothesis, Sides, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment
 from dpfl_theory.statements.instances import Instances, Runs, edge, row
@@ -111,9 +113,6 @@ def _bounded(s: Formula) -> Proof:
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """A run without noise against a loop over numbers."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
     from dpfl_theory.simulation import NoisyGradient
 

@@ -25,10 +25,12 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbol, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment, problem_of
 from dpfl_theory.statements.instances import Instance, problem
@@ -169,10 +171,6 @@ def _outside(s: Formula, R: Any, r: Any, p: Any, q: Any, t: Any) -> Proof:
 
 def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Q = 1 with the prescribed step, from ``distance`` times R away from the solution nearest to the start."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-
     problem, c = problem_of(instance), float(instance["c"])
     constants, w_star = problem.constants, problem.constants.w_star
     assert w_star is not None
@@ -381,9 +379,6 @@ def better(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
 
 
 def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
     from dpfl_theory.problems.scalar import equation_8_problem
 
     problem, start, rounds = equation_8_problem(), np.array([float(instance["start"])]), int(instance["rounds"])
