@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.check_inputs import GaussianClaim, Outcome
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
-from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -28,8 +28,6 @@ def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
     >>> logarithmic_grid(-1, 0, 2)
     ('0.1', '0.316228', '1')
     """
-    if per_decade < 1:
-        raise InputError(f"per_decade is {per_decade}: give at least 1")
     return tuple(f"{10 ** (low + k / per_decade):.6g}" for k in range((high - low) * per_decade + 1))
 
 
@@ -131,13 +129,11 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 
 
-_NOTATION = das.NOTATION(_VARIANCE, _SENSITIVITY)
-
 DEFINITION5: Statement = das.statement(
     id="das2022.definition5",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_NOTATION,
+    symbols=das.NOTATION(_VARIANCE, _SENSITIVITY),
     sides=_sides,
     prescription=_prescription,
     checks=battery(
@@ -148,19 +144,15 @@ DEFINITION5: Statement = das.statement(
     ),
 )
 
-REPAIRED: Statement = das.statement(
+REPAIRED: Statement = replace(
+    DEFINITION5,
     id="das2022.definition5.repaired",
-    kind="definition",
-    source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_NOTATION,
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= 1),
             constructed="the checks list their epsilons; the one that goes beyond 1 says so",
         ),
     ),
-    sides=_sides,
-    prescription=_prescription,
     checks=battery(
         _growth,
         _mills,

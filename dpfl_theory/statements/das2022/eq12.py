@@ -140,11 +140,9 @@ EQ12: Statement = das.statement(
     uses=("das2022.fact2",),
 )
 
-REPAIRED: Statement = das.statement(
+REPAIRED: Statement = replace(
+    EQ12,
     id="das2022.eq12.repaired",
-    kind="step",
-    source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
-    hypotheses=EQ12.hypotheses,
     sides=lambda s: Sides(
         lhs={"cohort": s.second_moment},
         rhs={"clients": s.mean_square, "cohort size": (1 - s.r / s.n) / s.r * s.mean_square},
@@ -158,7 +156,6 @@ REPAIRED: Statement = das.statement(
         # where (12) fails the repaired form is an equality, which samples cannot decide
         COHORTS("cohorts", cohorts="poisson"),
     ),
-    uses=("das2022.fact2",),
 )
 
 STATEMENTS = (EQ12, REPAIRED)

@@ -158,7 +158,6 @@ _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
     hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
     checks=battery(
         _single_step,

@@ -139,7 +139,6 @@ _SHORT = Hypothesis(
 EQ35_REPAIRED: Statement = replace(
     EQ35,
     id="das2022.eq35.repaired",
-    source=Source(das.PAPER, _WHERE, "35"),
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
     checks=battery(
         _in_13,

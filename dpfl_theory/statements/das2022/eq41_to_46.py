@@ -94,7 +94,6 @@ EQ41: Statement = das.client_statement(
 EQ41_SHARPENED: Statement = replace(
     EQ41,
     id="das2022.eq41.sharpened",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
     hypotheses=EQ22_SHARPENED.hypotheses,
     checks=battery(
         _as_clipped(EQ22_SHARPENED),
