@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, Symbols, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 
 if TYPE_CHECKING:
@@ -148,6 +148,11 @@ statement = partial(Statement, symbols=NOTATION)
 """A statement with the symbols and expectations that it reads."""
 
 
+def step(id_: str, where: str, **more: Any) -> Statement:
+    """A step of a proof, whose id ends with the number of its equation."""
+    return statement(id=id_, kind="step", source=Source(PAPER, where, id_.removeprefix("das2022.eq")), **more)
+
+
 _CLIENT_LATEX = {
     "E_gap": r"(f_i(w_k) - f_i(w^*))",
     "E_unclipped_gap": r"1(\|u_k^{(i)}\| \leq C)\,(f_i(w_k) - f_i(w^*))",
@@ -165,6 +170,8 @@ CLIENT = NOTATION(
     *(replace(EXPECTED[n], latex=own, meaning=f"{EXPECTED[n].meaning}, {_OF_ONE}") for n, own in _CLIENT_LATEX.items()),
 )
 client_statement = partial(Statement, symbols=CLIENT)
+"""A lemma as printed, for one client."""
+client_step = partial(step, symbols=CLIENT)
 """A step of a proof as printed, for one client."""
 
 

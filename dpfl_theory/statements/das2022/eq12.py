@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, battery
+from dpfl_theory.core import Check, Experiment, Sides, Statement, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -117,10 +117,9 @@ _BELOW_ONE = (
 )
 
 
-EQ12: Statement = das.statement(
-    id="das2022.eq12",
-    kind="step",
-    source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
+EQ12: Statement = das.step(
+    "das2022.eq12",
+    "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
     symbols=das.NOTATION.also("n"),
     hypotheses=(das.COHORT,),
     sides=lambda s: Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square}),

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Sides, Statement, Symbols, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
@@ -127,10 +127,9 @@ def _single_step(s: Formula) -> Proof:
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 
-EQ18: Statement = das.client_statement(
-    id="das2022.eq18",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "18"),
+EQ18: Statement = das.client_step(
+    "das2022.eq18",
+    f"{_WHERE}, case 1",
     hypotheses=_HALF,
     sides=lambda s: Sides(
         lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
@@ -140,10 +139,9 @@ EQ18: Statement = das.client_statement(
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
-EQ22: Statement = das.client_statement(
-    id="das2022.eq22",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
+EQ22: Statement = das.client_step(
+    "das2022.eq22",
+    f"{_WHERE}, case 1",
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=lambda s: Sides(
         lhs={"progress": s.clipped_progress}, rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length}
@@ -172,20 +170,18 @@ EQ22_SHARPENED: Statement = replace(
     uses=(),
 )
 
-EQ23: Statement = das.client_statement(
-    id="das2022.eq23",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "23"),
+EQ23: Statement = das.client_step(
+    "das2022.eq23",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=_eq23_sides,
     checks=battery(_from_lemma9, worst.checks(worst.eq23, ("1", "1/2", "1/8")), CLIP("step")),
     uses=("das2022.lemma9",),
 )
 
-EQ31: Statement = das.client_statement(
-    id="das2022.eq31",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "31"),
+EQ31: Statement = das.client_step(
+    "das2022.eq31",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=_eq31_sides,
     checks=battery(
@@ -197,20 +193,18 @@ EQ31: Statement = das.client_statement(
     uses=("das2022.lemma9",),
 )
 
-EQ32: Statement = das.client_statement(
-    id="das2022.eq32",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
+EQ32: Statement = das.client_step(
+    "das2022.eq32",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=lambda s: Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s)),
     checks=battery(_eq32_from_steps, worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")), CLIP("step")),
     uses=("das2022.eq23", "das2022.eq31"),
 )
 
-EQ34: Statement = das.client_statement(
-    id="das2022.eq34",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "34"),
+EQ34: Statement = das.client_step(
+    "das2022.eq34",
+    f"{_WHERE}, both cases",
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=_eq34_sides,
     checks=battery(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpfl_theory.core import Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
+from dpfl_theory.core import Hypothesis, Sides, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
@@ -108,10 +108,9 @@ _SLOW = "it takes seconds, and the six-dimensional quadratics show the same"
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
 )
-EQ35: Statement = das.statement(
-    id="das2022.eq35",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "35"),
+EQ35: Statement = das.step(
+    "das2022.eq35",
+    _WHERE,
     symbols=das.NOTATION(_NEXT, _DISTANCE),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
@@ -155,10 +154,9 @@ EQ35_REPAIRED: Statement = replace(
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
-EQ36: Statement = das.statement(
-    id="das2022.eq36",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "36"),
+EQ36: Statement = das.step(
+    "das2022.eq36",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=battery(
@@ -171,10 +169,9 @@ EQ36: Statement = das.statement(
     symbols=das.NOTATION.also("q", "d", "n", "delta", "epsilon"),
 )
 
-EQ37: Statement = das.statement(
-    id="das2022.eq37",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "37"),
+EQ37: Statement = das.step(
+    "das2022.eq37",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
@@ -186,10 +183,9 @@ EQ37: Statement = das.statement(
     uses=("das2022.eq36",),
 )
 
-EQ39: Statement = das.statement(
-    id="das2022.eq39",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "39"),
+EQ39: Statement = das.step(
+    "das2022.eq39",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),

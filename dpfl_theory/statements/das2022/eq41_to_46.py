@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Sides, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import NORMALISE
@@ -80,10 +80,9 @@ def _two_lines(s: Formula) -> Proof:
 
 _HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 
-EQ41: Statement = das.client_statement(
-    id="das2022.eq41",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
+EQ41: Statement = das.client_step(
+    "das2022.eq41",
+    f"{_WHERE}, case 1",
     symbols=das.CLIENT.also("E"),
     hypotheses=(*_HALF, das.THRESHOLD),
     sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
@@ -103,10 +102,9 @@ EQ41_SHARPENED: Statement = replace(
     uses=("das2022.eq22.sharpened",),
 )
 
-EQ45: Statement = das.client_statement(
-    id="das2022.eq45",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "45"),
+EQ45: Statement = das.client_step(
+    "das2022.eq45",
+    f"{_WHERE}, case 2",
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
     sides=_eq45_sides,
     checks=battery(
@@ -118,10 +116,9 @@ EQ45: Statement = das.client_statement(
     uses=("das2022.eq31",),
 )
 
-EQ46: Statement = das.client_statement(
-    id="das2022.eq46",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),
+EQ46: Statement = das.client_step(
+    "das2022.eq46",
+    f"{_WHERE}, both cases",
     hypotheses=(*_HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
     checks=battery(

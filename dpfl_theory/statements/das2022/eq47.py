@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Sides, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import theorem7
@@ -33,10 +33,9 @@ def _from_eq46(s: Formula) -> Proof:
     return mine, s.slack, "(46) summed over the rounds against (47)"
 
 
-EQ47: Statement = das.statement(
-    id="das2022.eq47",
-    kind="step",
-    source=Source(das.PAPER, "Appendix D.1, proof of Theorem 7, last display", "47"),
+EQ47: Statement = das.step(
+    "das2022.eq47",
+    "Appendix D.1, proof of Theorem 7, last display",
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
     sides=_eq47_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
