@@ -204,19 +204,17 @@ class ScalarRound:
 _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")
 
 
-def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> list[Values]:
+def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> Iterator[Values]:
     """One round from every point x, for every sampling, of the instance.
 
     instead: symbols that take another quantity of `ScalarRound.values`, by its name.
     """
-    found = []
     once = {x: ScalarRound({**instance, "x": x}) for x in instance["x"]}
     for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
         for x in instance["x"]:
             values = once[x].values(sampling)
             values |= {symbol: values[other] for symbol, other in (instead or {}).items()}
-            found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
-    return found
+            yield Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}})
 
 
 # Worst cases: of the phases' messages.
