@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Check
     from dpfl_theory.problems.base import Problem
 
 PAPER = "das2022"
@@ -244,13 +246,27 @@ def heterogeneity_term(s: Symbols) -> Any:
     return 3 * s.E / (2 * s.alpha) * s.Delta * s.rho
 
 
-def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
+def summed(s: Symbols, decrease: Any, eta: Any) -> Any:
     """(13) or (40), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K.
 
-    decrease: the bound of the mean of A_i; d sigma^2 = K C^2 rho^2.
+    decrease: the bound of the mean of A_i; d sigma^2 = K C^2 rho^2, with rho written out where the statement does so.
     """
-    noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (s.rho if rho is None else rho) ** 2
+    noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (expanded_rho(s) if "q" in s else s.rho) ** 2
     return (s.D**2 / s.K + decrease + noise) / (eta * s.E)
+
+
+def over_the_rounds(name: str, clients: Statement, label: str) -> Check:
+    """The check that a bound is `summed` with the clients' decrease as another statement bounds it.
+
+    It is an equality, so that a term that is missing, or K - 1 for K, which would weaken the bound, is noticed too.
+    """
+
+    @algebra(name)
+    def check(s: Formula) -> Proof:
+        eta = s.prescribed["eta"] if s.statement.prescription else s.eta
+        return summed(s, of(clients, eta=eta).rhs, eta), s.slack, label
+
+    return check
 
 
 def expanded_rho(s: Symbols) -> Any:

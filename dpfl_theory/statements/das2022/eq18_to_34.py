@@ -124,13 +124,13 @@ def _single_step(s: Formula) -> Proof:
     return -2 * eta * product + eta**2 * g**2, allowed, "A_i with the least inner product against (22)"
 
 
-_HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
+HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 
 EQ18: Statement = das.client_step(
     "das2022.eq18",
     f"{_WHERE}, case 1",
-    hypotheses=_HALF,
+    hypotheses=HALF,
     sides=lambda s: Sides(
         lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
         rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
@@ -142,7 +142,7 @@ EQ18: Statement = das.client_step(
 EQ22: Statement = das.client_step(
     "das2022.eq22",
     f"{_WHERE}, case 1",
-    hypotheses=(*_HALF, das.THRESHOLD),
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=lambda s: Sides(
         lhs={"progress": s.clipped_progress}, rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length}
     ),
@@ -156,7 +156,7 @@ _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
-    hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
+    hypotheses=(*HALF, das.SMALLER_THRESHOLD),
     checks=battery(
         _single_step,
         checks(
@@ -205,7 +205,7 @@ EQ32: Statement = das.client_step(
 EQ34: Statement = das.client_step(
     "das2022.eq34",
     f"{_WHERE}, both cases",
-    hypotheses=(*_HALF, das.THRESHOLD),
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=_eq34_sides,
     checks=battery(
         _eq34_from_cases,

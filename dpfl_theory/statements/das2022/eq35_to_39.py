@@ -78,14 +78,6 @@ def _in_13(s: Formula) -> Proof:
     return s.distance**2 + of(EQ34).rhs + noise - s.next_distance**2, s.slack, "(34) in (13) against (35)"
 
 
-@algebra("(34) over the rounds")
-def _summed(s: Formula) -> Proof:
-    """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
-    eta E K, it is (36)."""
-    mine = das.summed(s, of(EQ34).rhs, s.eta, das.expanded_rho(s))
-    return mine, s.slack, "(34) summed over the rounds against (36)"
-
-
 @algebra(
     "the brace 3/2",
     part="It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above "
@@ -160,7 +152,7 @@ EQ36: Statement = das.step(
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=battery(
-        _summed,
+        das.over_the_rounds("(34) over the rounds", EQ34, "(34) summed over the rounds against (36)"),
         worst.round_checks("dp-fedavg", ("fixed",)),
         worst.round_outside("1/2", 1, "fixed"),
         CLIP("recursion clipped"),

@@ -14,7 +14,7 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE
-from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32, HALF
 from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of, special_form
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
@@ -78,13 +78,11 @@ def _two_lines(s: Formula) -> Proof:
     return equal_sides(of(EQ41) + of(EQ45), s, "of (41) and (45) against (46)")
 
 
-_HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
-
 EQ41: Statement = das.client_step(
     "das2022.eq41",
     f"{_WHERE}, case 1",
     symbols=das.CLIENT.also("E"),
-    hypotheses=(*_HALF, das.THRESHOLD),
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
     checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
     uses=("das2022.eq22",),
@@ -119,7 +117,7 @@ EQ45: Statement = das.client_step(
 EQ46: Statement = das.client_step(
     "das2022.eq46",
     f"{_WHERE}, both cases",
-    hypotheses=(*_HALF, das.THRESHOLD, FINITE),
+    hypotheses=(*HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
     checks=battery(
         _two_lines,

@@ -67,13 +67,6 @@ def _all_clipped(s: Formula) -> Proof:
     return equal_sides(own, other, "of Theorems 7 and 6 with every update clipped")
 
 
-@algebra("from (46), over the rounds")
-def _summed(s: Formula) -> Proof:
-    """(40) with (46), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K, at the prescribed eta."""
-    eta = s.prescribed["eta"]
-    return das.summed(s, of(eq41_to_46.EQ46, eta=eta).rhs, eta), s.slack, "(46) summed over the rounds"
-
-
 @algebra("from (46) and the repaired (12), over the rounds")
 def _recursion_repaired(s: Formula) -> Proof:
     """(40) with (46) and with das2022.eq12.repaired for (12), over K rounds and over eta E K, at the prescribed eta.
@@ -101,7 +94,7 @@ GENERAL: Statement = das.statement(
     checks=battery(
         _step_limit,
         _all_clipped,
-        _summed,
+        das.over_the_rounds("from (46), over the rounds", eq41_to_46.EQ46, "(46) summed over the rounds"),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         NORMALISE(
             "norm inside", violated="norm-jumps", beyond="appendix-f", cohorts="poisson", without=_REPAIRED_HAS_IT
