@@ -17,6 +17,7 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._runs import NORMALISE, experiment
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of
 
 _C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive", r"C_{\mathrm{low}}")
@@ -77,10 +78,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     if nearest < constants.G_max / constants.L_max:
         raise ValueError(f"the run may come as near to w* as {nearest:.3g}, where updates are shorter")
     values = {**found.values, "C_low": found.values["E"] * float(constants.G_i.min())}
-    silent = found.algorithm.with_values(sigma=0.0)  # type: ignore[attr-defined]
-    return replace(
-        found, algorithm=silent, values=values, random=False, notes={"least distance from w* in the run": nearest}
-    )
+    return without_noise(found, values=values, random=False, notes={"least distance from w* in the run": nearest})
 
 
 _RUN = {

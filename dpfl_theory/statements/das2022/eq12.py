@@ -12,6 +12,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import CLIP, experiment
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
@@ -74,8 +75,7 @@ def _variance(n: int) -> Check:
 
 def _no_noise(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
-    found = experiment(statement, instance)
-    return replace(found, algorithm=found.algorithm.with_values(sigma=0.0))  # type: ignore[attr-defined]
+    return without_noise(experiment(statement, instance))
 
 
 COHORTS = CLIP.by(_no_noise)

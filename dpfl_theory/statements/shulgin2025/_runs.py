@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
@@ -235,15 +236,9 @@ def least(run: Experiment) -> Any:
     return values[int(values[:, :choosing].mean(axis=1).argmin()), choosing:]
 
 
-def without_noise(run: Experiment) -> Experiment:
-    """The same steps, and messages that the server receives without noise."""
-    known: Any = run.algorithm
-    return replace(run, algorithm=known.with_values(sigma=0.0), random=False)
-
-
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
     """Notes on one grid: all terms but the curvature's, and where noise contributes, what vanishes with it."""
-    quiet = without_noise if instance["family"] == "isotropic quadratics" else None
+    quiet = partial(experiments.without_noise, random=False) if instance["family"] == "isotropic quadratics" else None
 
     def share(terms: Mapping[str, float], bound: float) -> float:
         left_out = 0.0 if instance["term"] == "all three" else terms["curvature"]

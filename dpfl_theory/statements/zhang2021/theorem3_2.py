@@ -45,6 +45,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import rates
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.instances import Runs, problem
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -459,18 +460,13 @@ def _squares(run: Experiment) -> Any:
     return done[name].mean
 
 
-def _without_noise(run: Experiment) -> Experiment:
-    known: Any = run.algorithm
-    return replace(run, algorithm=known.with_values(sigma=0.0), replicates=2)
-
-
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
     """Notes on one grid: the bound's two terms, and what vanishes with the noise."""
 
     def share(terms: Mapping[str, float], bound: float) -> float:
         return (terms["initialisation"] + terms["privacy"]) / bound
 
-    return rates.fitted(statement, instance, found, _squares, share, _without_noise)
+    return rates.fitted(statement, instance, found, _squares, share, partial(without_noise, replicates=2))
 
 
 COROLLARY: Statement = zhang.statement(
