@@ -179,16 +179,12 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
-Tie = Callable[[Any, Any, Any], Any]
-"""(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
-
-
 def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
     """||grad f - v||^2 <= error, v along the step: Algorithm 1."""
     return (gradient - estimate) ** 2 <= error
 
 
-def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
+def _run(instance: Mapping[str, Any], slope: float, error: float) -> tuple[Objective, Any, Any]:
     """The function, its value at x^0, and the sum of the squared steps, which are up to 1/128 below the first one."""
     f = Objective(instance, number(instance, "L"))
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
@@ -205,21 +201,19 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
         length = number({"v": text}, "v") * f.L
         estimate = Vector(length * s)
         f.world.set_length(estimate, length)  # in units of gamma = ||s||
-        tied = tie(g, estimate.known, error**2 * f.L**2 * square)
-        if tied is not None:
-            f.problem.add_constraint(tied)
+        f.problem.add_constraint(near_estimate(g, estimate.known, error**2 * f.L**2 * square))
         x, total = stepped(f.world, x, estimate), total + square
     f.gradient_and_value(x)
     return f, before, total
 
 
 def _case(
-    instance: Mapping[str, Any], slope: float, error: float, tie: Tie, of: Callable[[float, Any], dict[str, Any]]
+    instance: Mapping[str, Any], slope: float, error: float, of: Callable[[float, Any], dict[str, Any]]
 ) -> WorstCase:
     """The symbols in a unit in which gamma is `GAMMA`, with the mean of the squared steps for gamma^2. alpha and beta
     are such that the step is allowed for R > L gamma. of: fields of the case, and symbols with other values, from L
     and the sum of the squared steps."""
-    f, before, total = _run(instance, slope, error, tie)
+    f, before, total = _run(instance, slope, error)
     count, more = len(instance["estimates"]), {"label": ", the gradients on the left", **of(f.L, total)}
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * f.L * GAMMA)
     values = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": f.L, "L_max": f.L, "R": R}
@@ -229,18 +223,18 @@ def _case(
     return WorstCase(f.problem, values, what, unit=total / (count * GAMMA**2), **more)
 
 
-def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def rounds(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
-    ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
+    ||v^{k+1}||, one for each of the K + 1 rounds.
     """
     slope, error = _numbers(instance, "gradient", "error")
     mean = slope / len(instance["estimates"]) / GAMMA
-    return _case(instance, slope, error, tie, lambda L, total: {"left": (), "shift": mean * L * total})
+    return _case(instance, slope, error, lambda L, total: {"left": (), "shift": mean * L * total})
 
 
-def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def by_angles(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; the loss by curvature is
     added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
     allowed."""
@@ -251,14 +245,14 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
         R = (a + 1) * Fraction(error * L * GAMMA)
         return {"solved": "gap", "shift": 0.5 * L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
 
-    return _case(instance, slope, error, tie, of)
+    return _case(instance, slope, error, of)
 
 
-def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def smallest_gradient(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
     solved for f(x^0) - f_inf; longer gradients need a larger gap. instance: as for `rounds`, without ``gradient``."""
     error, label = number(instance, "error"), " of long gradients, L gamma^2/2 for each on the left"
-    return _case(instance, 1 + 2 * error, error, tie, lambda L, total: {"solved": "gap", "label": label})
+    return _case(instance, 1 + 2 * error, error, lambda L, total: {"solved": "gap", "label": label})
 
 
 RADIUS = 2.0
