@@ -17,8 +17,6 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, fixed, independent, problem, row
 
-__all__ = [*("CANCER_SHARDS", "DIGITS", "MIXED", "POINT", "TABLE", "UNEQUAL", "fixed", "independent", "problem"), "run"]
-
 
 def _scalar(minimisers: list[float], thresholds: list[float]) -> Instance:
     return problem("huber-scalar", minimisers=minimisers, thresholds=thresholds)

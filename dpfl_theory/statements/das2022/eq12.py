@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Sides, Statement, battery
+from dpfl_theory.core import Check, Sides, Statement, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -73,12 +72,8 @@ def _variance(n: int) -> Check:
     return check
 
 
-def _no_noise(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
-    return without_noise(experiment(statement, instance))
-
-
-COHORTS = CLIP.by(_no_noise)
+COHORTS = CLIP.by(lambda statement, instance: without_noise(experiment(statement, instance)))
+"""Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
 
 
 def _vectors(family: str, sampling: str, **more: Any) -> dict[str, Any]:

@@ -4,7 +4,7 @@ quantity."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -65,13 +65,11 @@ def entry_cases(_: Statement, instance: Mapping[str, Any], table: Mapping[Cell, 
         yield Case(values, point, table[c, Q])
 
 
-def longer_cases(
-    _: Statement, instance: Mapping[str, Any], point: Callable[[Fraction], Fraction] = one_step
-) -> list[Case]:
+def longer_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
     """c = 1, Q = 1, updates clipped, at steps with which the unclipped method is not stable: the one stationary point,
-    which attracts, against point(eta_l)."""
+    which attracts, against `one_step`."""
     return [
-        Case({"c": "1", "Q": 1, "eta_l": step}, _attracting("difference", step, 1, Fraction(1)), point(step))
+        Case({"c": "1", "Q": 1, "eta_l": step}, _attracting("difference", step, 1, Fraction(1)), one_step(step))
         for step in map(Fraction, instance["eta_l"])
     ]
 
