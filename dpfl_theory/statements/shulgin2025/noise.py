@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery, checks
-from dpfl_theory.core.check_inputs import PrivacyClaim, PrivacyPoint
+from dpfl_theory.core.check_inputs import PrivacyPoint, claim
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
@@ -27,18 +27,14 @@ def _deviation(s: Symbols, constant: Any = None) -> Any:
     return (sp.sqrt(s.v) if constant is None else constant) * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon
 
 
-def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    def points() -> list[PrivacyPoint]:
-        found = []
-        with mpmath.workdps(65):
-            axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
-            for epsilon, log in itertools.product(*axes):
-                at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                squared = _squared(at, shared.variance(statement, at))
-                found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared)))
-        return found
-
-    return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
+@claim("the true delta", f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
+def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+    with mpmath.workdps(65):
+        axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
+        for epsilon, log in itertools.product(*axes):
+            at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+            squared = _squared(at, shared.variance(statement, at))
+            yield PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared))
 
 
 _RANGE_GRID = {"epsilon": ["1/1000", "1", "5", "10"], "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"]}

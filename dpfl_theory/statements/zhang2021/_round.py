@@ -124,16 +124,16 @@ class ScalarRound:
     """A round from x with clients f_i(x) = q_i (x - m_i)^2/2, q_i of either sign, in rational arithmetic.
 
     instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
-    clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise), L (absent: the largest
-    |q_i|). Independent noise is added in every local step, with mean 0 and variance s^2.
+    clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise). L is the largest |q_i|.
+    Independent noise is added in every local step, with mean 0 and variance s^2.
     """
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
         q, m = (tuple(map(F, instance[name])) for name in ("q", "m"))
         self.x, self.Q, self.P, self.N = F(instance["x"]), int(instance["Q"]), int(instance["P"]), len(q)
-        self.L = F(instance.get("L", max(map(abs, q))))
-        if any(abs(h) > self.L for h in q) or not 1 <= self.P <= self.N:
-            raise ValueError("L is not a smoothness constant of every client, or P is not a number of clients")
+        if not 1 <= self.P <= self.N:
+            raise ValueError("P is not a number of clients")
+        self.L = max(map(abs, q))
         self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
         self.eta_g = F(instance.get("eta_g", 1))
         self.sampling = str(instance.get("sampling", "without"))
