@@ -7,11 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery
 from dpfl_theory.core.check_inputs import PrivacyPoint, claim
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
+from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import NOTATION, PAPER, SYMBOLS, statement, whole_rounds
 
@@ -41,10 +42,10 @@ _RANGE_GRID = {"epsilon": ["1/1000", "1", "5", "10"], "log(1/delta)": ["5", "7",
 
 _EDGE = {"epsilon": ["10"], "log(1/delta)": ["5"]}
 _OUTSIDE: dict[str, dict[str, Any]] = {
-    "just outside epsilon <= 10": {**_EDGE, "epsilon": ["51/5"]},
-    "just outside delta <= e^-5": {**_EDGE, "log(1/delta)": ["4.985"]},
-    "just outside delta > 0": {**_EDGE, "stated": {"delta": "0"}},
-    "just outside K >= 0": {**_EDGE, "stated": {"K": "-300"}},
+    "epsilon <= 10": {"epsilon": ["51/5"]},
+    "delta <= e^-5": {"log(1/delta)": ["4.985"]},
+    "delta > 0": {"stated": {"delta": "0"}},
+    "K >= 0": {"stated": {"K": "-300"}},
 }
 
 NOISE: Statement = statement(
@@ -66,7 +67,7 @@ NOISE: Statement = statement(
     checks=battery(
         shared.rounds_together(_squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
-        checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
+        edges_of("privacy", _on_the_range, _EDGE, _OUTSIDE),
     ),
     universal=False,
 )
