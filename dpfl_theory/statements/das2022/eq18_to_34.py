@@ -153,18 +153,17 @@ EQ22: Statement = das.client_step(
 _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E^3; (31) follows, as E^3 is no smaller."
 
 
+SHARPER = partial(worst.clipped, threshold=das.SMALLER)
+"""A client with ||u|| = C and the smaller threshold."""
+
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
     hypotheses=(*HALF, das.SMALLER_THRESHOLD),
     checks=battery(
         _single_step,
-        checks(
-            "worst-case",
-            partial(worst.clipped, threshold=das.SMALLER),
-            grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}),
-        ),
-        worst.outside(partial(worst.clipped, threshold=das.SMALLER), "1/2"),
+        checks("worst-case", SHARPER, grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
+        worst.outside(SHARPER, "1/2"),
         CLIP("clipped-step smaller-threshold"),
     ),
     uses=(),

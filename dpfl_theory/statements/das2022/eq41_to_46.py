@@ -6,7 +6,6 @@ A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from dpfl_theory.core import Check, Sides, Statement, Symbols, battery
@@ -14,7 +13,7 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE
-from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32, HALF
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32, HALF, SHARPER
 from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of, special_form
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
@@ -94,7 +93,7 @@ EQ41_SHARPENED: Statement = replace(
     hypotheses=EQ22_SHARPENED.hypotheses,
     checks=battery(
         _as_clipped(EQ22_SHARPENED),
-        worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
+        worst.checks(SHARPER, ("1/2", "1/4", "1/16")),
         NORMALISE("clipped-step smaller-threshold"),
     ),
     uses=("das2022.eq22.sharpened",),
