@@ -316,9 +316,7 @@ _EDGES = (
         {**_CURVED_EDGE, "margin": 0.62},
     ),
     # The weights' expectations are infinite: one gradient direction, and Delta_i* > 0.
-    edge(
-        FINITE, "two clients apart in one dimension", _APART, given=das.LIPSCHITZ,
-    ),
+    edge(FINITE, "two clients apart in one dimension", _APART, given=das.LIPSCHITZ),
     edge(
         FINITE, "weights of infinite mean: two clients apart on the line",
         {**_CURVED_EDGE, "problem": _OPPOSITE, "margin": 1.0}, unless=das.LIPSCHITZ,

@@ -27,18 +27,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import (
-    Check,
-    Hypothesis,
-    Outcome,
-    Sides,
-    Statement,
-    Symbols,
-    battery,
-    checks,
-    formula,
-    whole,
-)
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, battery, checks, formula, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape, Experiment, PrivacyPoint, claim
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.lazy import mpmath
