@@ -6,6 +6,7 @@ The catalogue imports this module to list its statements, so NumPy and the simul
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Experiment
@@ -94,3 +95,9 @@ def experiment(
     given = {"replicates": int(instance.get("replicates", 2048)), "reach": reach}
     given["random"] = cohort.scheme != "full" or getattr(run, "sigma", 1.0) > 0.0
     return Experiment(problem, algorithm, rounds, start, dict(values), **{**given, **more})
+
+
+def without_noise(run: Experiment, **more: Any) -> Experiment:
+    """The same run without noise on messages; more: other changes of it."""
+    known: Any = run.algorithm
+    return replace(run, algorithm=known.with_values(sigma=0.0), **more)

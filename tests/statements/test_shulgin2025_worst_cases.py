@@ -23,7 +23,7 @@ SETTINGS = Settings(device="cpu")
 
 def anywhere(gradient: Any, estimate: Any, error: Any) -> Any:
     """A wrong algorithm: steps that do not depend on the gradients."""
-    return None
+    return gradient**2 >= 0
 
 
 def away(gradient: Any, estimate: Any, error: Any) -> Any:
@@ -31,14 +31,7 @@ def away(gradient: Any, estimate: Any, error: Any) -> Any:
     return (gradient + estimate) ** 2 <= error
 
 
-MANY: dict[str, Callable[..., Any]] = {
-    "theorem1": worst.rounds,
-    "theorem1.sharpened": worst.by_angles,
-    "corollary1": worst.rounds,
-    "eq12": worst.smallest_gradient,
-    "eq12.any-D": worst.smallest_gradient,
-    "eq12.repaired": worst.smallest_gradient,
-}
+MANY = ("theorem1", "theorem1.sharpened", "corollary1", "eq12", "eq12.any-D", "eq12.repaired")
 
 
 def solved(id_: str, build: Callable[..., Any], *arguments: Any, **right: Any) -> Any:
@@ -60,12 +53,14 @@ def several_rounds(id_: str) -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("tie", [anywhere, away])
 @pytest.mark.parametrize("id_", MANY)
-def test_every_check_of_many_rounds_needs_the_algorithm(id_: str, tie: Callable[..., Any]) -> None:
+def test_every_check_of_many_rounds_needs_the_algorithm(
+    monkeypatch: pytest.MonkeyPatch, id_: str, tie: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(worst, "near_estimate", tie)
     checks = several_rounds(id_)
     assert len(checks) >= 2
     for check in checks:
-        planted = replace(check, build=lambda s, i: MANY[id_](s, i, tie))
-        evidence = worst_case.run(get(f"shulgin2025.{id_}"), planted, SETTINGS)
+        evidence = worst_case.run(get(f"shulgin2025.{id_}"), check, SETTINGS)
         assert evidence.verdict == "violated", check.name
 
 

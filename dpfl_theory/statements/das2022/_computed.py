@@ -8,6 +8,7 @@ from typing import Any
 
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, prescription_of
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements.das2022 import theorem4
 from dpfl_theory.statements.das2022.eq35_to_39 import EQ35
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
@@ -64,8 +65,6 @@ def entered() -> float:
 def density_at_minimisers() -> float:
     """The density of w_k at 1 and -1, on average over both and over 100 rounds, of normalised runs on two Huber clients
     with these minimisers: rho = 0.3, alpha = 2, E = 1, w_0 = 1/2. The clients' messages cancel between 1 and -1."""
-    import numpy as np
-
     rho, K, points, h = 0.3, 100, 8192, 1 / 256
     eta, w = rho / 4, (np.arange(points) - points // 2) * h
     frequency = 2 * np.pi * np.fft.fftfreq(points, h)
@@ -84,8 +83,6 @@ def density_at_minimisers() -> float:
 def three_clients(bounding: str, alpha: int) -> float:
     """The mean of f(w_k) - f(w*) over all rounds of 16 runs from w_0 = w* on f_i = h_c(||w - m_i||), c = 1/10, 1/10, 1,
     m = 0, 0, (10, 0, 0): rho = 1/20, gamma = 6, E = L = G = 1, every client in each round."""
-    import numpy as np
-
     rho, draw = 0.05, np.random.default_rng(1)
     K, eta = round(12 * alpha / rho**2), rho / (2 * alpha)
     c, m, w_star = np.array([0.1, 0.1, 1.0]), np.zeros((3, 3)), np.array([9.8, 0.0, 0.0])

@@ -27,11 +27,6 @@ from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
 
 _REST = " The bound itself follows from these steps together with (34); worst cases and runs decide it by themselves."
-ARGUMENT = (
-    r"where $h = \eta L E$ is small the proof of Theorem 6 has slack for the cohort's excess of at most $\eta^2 "
-    r"\|(1/n) \sum g_i\|^2$: co-coercivity gives $\|u_i - E \nabla f_i(w^*)\|^2$ for unclipped clients, (19) to (22) "
-    r"give $C^2 (1/2 - \eta L)$ for clipped ones"
-)
 
 
 @algebra(

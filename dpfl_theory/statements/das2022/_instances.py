@@ -17,8 +17,6 @@ from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._weights import FINITE
 from dpfl_theory.statements.instances import Instance, Instances, Row, edge, fixed, independent, problem, row
 
-__all__ = [*("CANCER_SHARDS", "DIGITS", "MIXED", "POINT", "TABLE", "UNEQUAL", "fixed", "independent", "problem"), "run"]
-
 
 def _scalar(minimisers: list[float], thresholds: list[float]) -> Instance:
     return problem("huber-scalar", minimisers=minimisers, thresholds=thresholds)
@@ -318,9 +316,7 @@ _EDGES = (
         {**_CURVED_EDGE, "margin": 0.62},
     ),
     # The weights' expectations are infinite: one gradient direction, and Delta_i* > 0.
-    edge(
-        FINITE, "two clients apart in one dimension", _APART, given=das.LIPSCHITZ,
-    ),
+    edge(FINITE, "two clients apart in one dimension", _APART, given=das.LIPSCHITZ),
     edge(
         FINITE, "weights of infinite mean: two clients apart on the line",
         {**_CURVED_EDGE, "problem": _OPPOSITE, "margin": 1.0}, unless=das.LIPSCHITZ,

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms import get
 from dpfl_theory.core import Experiment, Statement
 from dpfl_theory.core.inverse import completed
 from dpfl_theory.statements import experiments
@@ -30,8 +31,6 @@ _OPEN = {"q": 1.0, "delta": 1e-5}
 
 def experiment(statement: Statement, instance: Mapping[str, Any], algorithm: str = "dp-fedavg") -> Experiment:
     """A run of the algorithm of this name. A statement with alpha gets the instance's; in others eta is ``step``/L."""
-    from dpfl_theory.algorithms import get
-
     problem = experiments.problem_of(instance)
     start, cohort = experiments.start_of(problem, instance, [0, 99]), experiments.cohort_of(instance)
     rounds, E, symbols = int(instance["rounds"]), int(instance["E"]), {s.name for s in statement.symbols}

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cache
 from itertools import combinations
+from math import comb
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
@@ -49,6 +50,14 @@ def _cohorts(members: tuple[Vector, ...]) -> tuple[tuple[int, int], ...]:
     return tuple((size, sum(x * x for x in total)) for size, total in sums)
 
 
+def _weights(n: int, r: Fraction, sampling: str) -> list[Fraction]:
+    """The probability of one cohort of each size."""
+    if sampling == "independent":
+        p = r / n
+        return [p**size * (1 - p) ** (n - size) for size in range(n + 1)]
+    return [Fraction(int(size == r), comb(n, size)) for size in range(n + 1)]
+
+
 def second_moment(members: tuple[Vector, ...], r: Fraction, sampling: str) -> Fraction:
     """E||(1/r) sum_{i in S} g_i||^2 by enumeration of all cohorts S, in rational arithmetic.
 
@@ -58,18 +67,10 @@ def second_moment(members: tuple[Vector, ...], r: Fraction, sampling: str) -> Fr
     >>> second_moment(((1,), (1,)), Fraction(1), "independent"), second_moment(((1,), (1,)), Fraction(1), "fixed")
     (Fraction(3, 2), Fraction(1, 1))
     """
-    n = len(members)
-    cohorts = _cohorts(members)
-    if sampling == "independent":
-        p = r / n
-        weight = [p**size * (1 - p) ** (n - size) for size in range(n + 1)]
-    else:
-        count = sum(size == r for size, _ in cohorts)
-        weight = [Fraction(int(size == r), count) for size in range(n + 1)]
-    by_size = [0] * (n + 1)
-    for size, square in cohorts:
+    by_size = [0] * (len(members) + 1)
+    for size, square in _cohorts(members):
         by_size[size] += square
-    return sum((w * s for w, s in zip(weight, by_size)), Fraction(0)) / r**2
+    return sum((w * s for w, s in zip(_weights(len(members), r, sampling), by_size)), Fraction(0)) / r**2
 
 
 def closed_form(members: tuple[Vector, ...], r: Fraction, sampling: str) -> Fraction:
@@ -94,17 +95,14 @@ def _sweep(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], tuple[
                 yield {"n": n, "r": r, "vectors": instance["vectors"]}, members, r
 
 
-def moments(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def moments(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """E||(1/r) sum||^2, counted over all cohorts, and (1/n) sum ||g_i||^2 on every (n, r) of the instance."""
-    found = []
     for named, members, r in _sweep(instance):
         n = len(members)
         square = Fraction(sum(x * x for v in members for x in v), n)
         kappa = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
         counted = second_moment(members, r, instance["sampling"])
-        symbols = {"n": n, "r": r, "kappa": kappa, "second_moment": counted, "mean_square": square}
-        found.append(Values(symbols, named))
-    return found
+        yield Values({"n": n, "r": r, "kappa": kappa, "second_moment": counted, "mean_square": square}, named)
 
 
 def full(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
@@ -112,51 +110,36 @@ def full(statement: Statement, instance: Mapping[str, Any]) -> list[Values]:
     return [c for n in instance["n"] for c in moments(statement, {**instance, "n": [n], "r": [n]})]
 
 
-def agreement(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def agreement(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Enumeration and closed form, each at most the other; so too E[(1/r) sum_S ||g_i||^2] and (1/n) sum ||g_i||^2."""
-    cases = []
     for values, members, r in _sweep(instance):
-        sampling = instance["sampling"]
+        sampling, n = instance["sampling"], len(members)
         counted, formula = second_moment(members, r, sampling), closed_form(members, r, sampling)
-        norms = tuple((sum(x * x for x in v),) for v in members)
-        square = Fraction(sum(v[0] for v in norms), len(norms))
-        expected = _first_moment(norms, r, sampling)
-        for what, a, b in (("closed form", counted, formula), ("step from (12) to (13)", expected, square)):
-            cases += [Case({**values, "compared": what}, a, b), Case({**values, "compared": what}, b, a)]
-    return cases
+        squares = [sum(x * x for x in v) for v in members]
+        weights = enumerate(_weights(n, r, sampling))
+        expected = sum(weight * sum(cohort) for size, weight in weights for cohort in combinations(squares, size)) / r
+        for what, a, b in (
+            ("closed form", counted, formula),
+            ("step from (12) to (13)", expected, Fraction(sum(squares), n)),
+        ):
+            yield from (Case({**values, "compared": what}, *pair) for pair in ((a, b), (b, a)))
 
 
-def _first_moment(norms: tuple[Vector, ...], r: Fraction, sampling: str) -> Fraction:
-    """E[(1/r) sum over the cohort of one-entry vectors], by enumeration."""
-    n, total = len(norms), Fraction(0)
-    for size in range(n + 1):
-        chosen = sum(sum(norms[i][0] for i in cohort) for cohort in combinations(range(n), size))
-        cohorts = sum(1 for _ in combinations(range(n), size))
-        p = r / n
-        weight = p**size * (1 - p) ** (n - size) if sampling == "independent" else Fraction(int(size == r), cohorts)
-        total += weight * chosen
-    return total / r
-
-
-def attained(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def attained(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """The statement's right side against its left one for equal vectors: the factor is attained, so no smaller one is
     enough."""
-    found = moments(statement, instance)
-    return [
-        Case(i.evidence_instance, *(evaluate_side(statement, side, i.symbol_values) for side in ("rhs", "lhs")))
-        for i in found
-    ]
+    for i in moments(statement, instance):
+        yield Case(i.evidence_instance, *(evaluate_side(statement, side, i.symbol_values) for side in ("rhs", "lhs")))
 
 
 EQUAL = {"eta": "1/2", "C/||u||": "99/100", "r": "1", "n": 200}
 
 
-def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def equal_clients(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """One round: n clients with f_i = w^2/2 from w = 1, C = (C/||u||) ||u||, every update clipped, one dimension.
 
     They act as one client, whose message has an error: C^2 times the variance of |S_k|/r, and K C^2 rho^2 of noise.
     """
-    found = []
     eta, r, n = Fraction(instance["eta"]), Fraction(instance["r"]), int(instance["n"])
     rho, K = Fraction(instance.get("rho", 0)), int(instance.get("K", 1))
     spread = (1 - r / n) / r if instance["sampling"] == "independent" else Fraction(0)
@@ -170,8 +153,7 @@ def equal_clients(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
         values = {**noise, "eta": eta, "E": E, "L": 1, "C_hat": C / E, "kappa": spread, "r": r, "distance": 1}
         values |= {"next_distance": sp.sqrt(sp.Rational(after)), "E_clipped_length": u}
         values |= {"E_unclipped_gap": 0, "E_unclipped_Delta": 0}
-        found.append(Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C}))
-    return found
+        yield Values(values, {"n": n, "r": r, "eta L": eta, "E": E, "C": C})
 
 
 def same_clients(name: str, sampling: str, E: list[int], expected: str = "holds", **more: Any) -> Check:

@@ -13,10 +13,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, Symbols, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol, Symbols, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 if TYPE_CHECKING:
+    from dpfl_theory.core import Check
     from dpfl_theory.problems.base import Problem
 
 PAPER = "das2022"
@@ -148,6 +150,11 @@ statement = partial(Statement, symbols=NOTATION)
 """A statement with the symbols and expectations that it reads."""
 
 
+def step(id_: str, where: str, **more: Any) -> Statement:
+    """A step of a proof, whose id ends with the number of its equation."""
+    return statement(id=id_, kind="step", source=Source(PAPER, where, id_.removeprefix("das2022.eq")), **more)
+
+
 _CLIENT_LATEX = {
     "E_gap": r"(f_i(w_k) - f_i(w^*))",
     "E_unclipped_gap": r"1(\|u_k^{(i)}\| \leq C)\,(f_i(w_k) - f_i(w^*))",
@@ -165,6 +172,8 @@ CLIENT = NOTATION(
     *(replace(EXPECTED[n], latex=own, meaning=f"{EXPECTED[n].meaning}, {_OF_ONE}") for n, own in _CLIENT_LATEX.items()),
 )
 client_statement = partial(Statement, symbols=CLIENT)
+"""A lemma as printed, for one client."""
+client_step = partial(step, symbols=CLIENT)
 """A step of a proof as printed, for one client."""
 
 
@@ -237,13 +246,27 @@ def heterogeneity_term(s: Symbols) -> Any:
     return 3 * s.E / (2 * s.alpha) * s.Delta * s.rho
 
 
-def summed(s: Symbols, decrease: Any, eta: Any, rho: Any = None) -> Any:
+def summed(s: Symbols, decrease: Any, eta: Any) -> Any:
     """(13) or (40), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K.
 
-    decrease: the bound of the mean of A_i; d sigma^2 = K C^2 rho^2.
+    decrease: the bound of the mean of A_i; d sigma^2 = K C^2 rho^2, with rho written out where the statement does so.
     """
-    noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (s.rho if rho is None else rho) ** 2
+    noise = eta**2 * s.K * (s.C_hat * s.E) ** 2 * (expanded_rho(s) if "q" in s else s.rho) ** 2
     return (s.D**2 / s.K + decrease + noise) / (eta * s.E)
+
+
+def over_the_rounds(name: str, clients: Statement, label: str) -> Check:
+    """The check that a bound is `summed` with the clients' decrease as another statement bounds it.
+
+    It is an equality, so that a term that is missing, or K - 1 for K, which would weaken the bound, is noticed too.
+    """
+
+    @algebra(name)
+    def check(s: Formula) -> Proof:
+        eta = s.prescribed["eta"] if s.statement.prescription else s.eta
+        return summed(s, of(clients, eta=eta).rhs, eta), s.slack, label
+
+    return check
 
 
 def expanded_rho(s: Symbols) -> Any:

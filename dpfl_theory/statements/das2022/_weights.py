@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpfl_theory.core import Check, Hypothesis, Outcome
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.relations import Formula, Proof, algebra
 from dpfl_theory.statements.symbolic import equal
@@ -39,8 +40,6 @@ def one_direction(problem: Problem, i: int) -> bool:
     >>> one_direction(make("quadratic", clients=2, dimension=3), 0)
     False
     """
-    import numpy as np
-
     c = problem.constants
     assert c.w_star is not None
     own = None if c.w_i_star is None else c.w_i_star[i]

@@ -19,6 +19,7 @@ from dpfl_theory.core import Check, Performance, Statement, WorstCase
 from dpfl_theory.core import checks as made_of
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import symbols_of, total
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, expected
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -167,8 +168,6 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     A statement on the sum over K rounds is taken at K = 1 with the round's decrease for its ||w_0 - w*||^2: that is
     stronger than the statement, and its sum over K rounds gives the statement.
     """
-    from PEPit import PEP, Expression
-
     L, eta = step_size(instance)
     E, lengths = int(instance["E"]), instance["lengths"]
     n = len(lengths)
@@ -176,7 +175,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     apart = instance["sampling"] == "independent"
     weighted = "weighted_" if "E_unclipped_weighted_gap" in symbols_of(statement) else ""
     algorithm = (DPNormFedAvg if weighted else DPFedAvg)(eta=eta, beta=eta, E=E, C=1.0, sigma=int(apart))
-    problem = PEP()
+    problem = PEPit.PEP()
     functions = declared(problem, "convex", n, L=L)
     sent: dict[int, Vector] = {}
     # Where clients join independently, their average is the mean plus an error of every message. For r = 1 a message is
@@ -189,7 +188,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     w, o = Vector(problem.set_initial_point()), WorldOperations(world)
     C2: Any = None  # C^2, once it is known
     world.minimiser_at_origin()
-    gap = heterogeneity = every = Expression(is_leaf=False, decomposition_dict={})
+    gap = heterogeneity = every = PEPit.Expression(is_leaf=False, decomposition_dict={})
     length, share = Fraction(0), Fraction(0)  # mean length of the clipped updates, over C
     # A client whose length is given in terms of C defines C, so that it needs no equation.
     for i, reported in sorted(enumerate(lengths), key=lambda pair: pair[1] == "short"):
@@ -201,7 +200,7 @@ def one_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         square = world.square(sum(gradients[1:], gradients[0]))  # of the update
         kappa = 1.0 if reported == "short" else float(Fraction(reported))
         if C2 is None:
-            C2 = Expression() if reported == "short" else kappa**2 * square
+            C2 = PEPit.Expression() if reported == "short" else kappa**2 * square
         elif reported != "short":
             problem.add_constraint(kappa**2 * square == C2)
         problem.add_constraint(16 * L * E**2 * delta <= C2)

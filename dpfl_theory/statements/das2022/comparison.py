@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg
 from dpfl_theory.core import Check, Experiment, Hypothesis, Sides, Source, Statement, Symbol, Values, battery
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -16,6 +17,7 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq4_and_5, theorem4
 from dpfl_theory.statements.das2022._runs import NORMALISE, experiment
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of
 
 _C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive", r"C_{\mathrm{low}}")
@@ -24,7 +26,7 @@ _C_LOW = Symbol("C_low", "least length of a client's update", (1, -1), "positive
 # Section 3.1: C <= C_low.
 
 
-def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _same_run(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Both methods on f_i(w) = h_i |w - c_i|^2/2 in one dimension, in rational arithmetic, for as long as every update
     is at least C_low long: the mean difference of what a client sends in a round of either run."""
     curvature, centres, noise = ([Fraction(v) for v in instance[name]] for name in ("curvature", "centres", "noise"))
@@ -32,18 +34,17 @@ def _same_run(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
     C = C_low * Fraction(instance["C/C_low"])
     methods = [kind(eta=eta, beta=eta, E=E, C=C, sigma=0) for kind in (DPFedAvg, DPNormFedAvg)]
     world = Quadratics(curvature, [h * c for h, c in zip(curvature, centres)])
-    points, cases = [Vector(Fraction(instance["w_0"]))] * 2, list[Values]()
+    points = [Vector(Fraction(instance["w_0"]))] * 2
     for k, zeta in enumerate(noise):
         o, messages = WorldOperations(world), []
         for w, method in zip(points, methods):
             updates = method.updates(o, w, o.cohort)
             if min(map(world.length, updates)) < C_low:
-                return cases
+                return
             messages.append(method.messages(o, updates))
         points = [run_round(method, world, w).x - Vector(eta * zeta) for w, method in zip(points, methods)]
         apart = sum((world.length(a - b) for a, b in zip(*messages)), Fraction(0)) / world.clients
-        cases.append(Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known}))
-    return cases
+        yield Values({"C": C, "C_low": C_low, "E_difference": apart}, {"round": k, "w": points[0].known})
 
 
 @algebra("the difference at the shortest update")
@@ -68,8 +69,6 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     The observable is the same in every replicate, and a sample of equal values has no confidence limits: all clients
     take part and no noise is added, so that the run draws nothing and its value is its expectation.
     """
-    import numpy as np
-
     found = experiment(statement, instance, "dp-normfedavg")
     constants, reach = found.problem.constants, found.reach
     assert reach is not None
@@ -79,10 +78,7 @@ def _clow_experiment(statement: Statement, instance: Mapping[str, Any]) -> Exper
     if nearest < constants.G_max / constants.L_max:
         raise ValueError(f"the run may come as near to w* as {nearest:.3g}, where updates are shorter")
     values = {**found.values, "C_low": found.values["E"] * float(constants.G_i.min())}
-    silent = found.algorithm.with_values(sigma=0.0)  # type: ignore[attr-defined]
-    return replace(
-        found, algorithm=silent, values=values, random=False, notes={"least distance from w* in the run": nearest}
-    )
+    return without_noise(found, values=values, random=False, notes={"least distance from w* in the run": nearest})
 
 
 _RUN = {
@@ -145,11 +141,6 @@ def _both(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     return replace(found, rival=experiment(theorem4.A, instance, "dp-fedavg"))
 
 
-def _same_iterates(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Theorem 4's run of normalisation."""
-    return experiment(theorem4.B, instance, "dp-normfedavg")
-
-
 SECTION: Statement = das.statement(
     id="das2022.section4.1",
     kind="corollary",
@@ -168,14 +159,17 @@ SECTION: Statement = das.statement(
     uses=("das2022.eq4", "das2022.eq5"),
 )
 
-WEIGHTS: Statement = das.statement(
+WEIGHTS: Statement = replace(
+    SECTION,
     id="das2022.section4.1.repaired",
-    kind="corollary",
     source=Source(das.PAPER, "Section 4.1, below (5)"),
-    symbols=SECTION.symbols,
-    hypotheses=SECTION.hypotheses,
     sides=lambda s: Sides(lhs={"clipping, (4)": s.E_gap}, rhs={"normalisation, (5)": s.E_weighted_gap}),
-    checks=battery(map(_weights_of, (1, 2, 4)), NORMALISE.by(_same_iterates, edges=True)("same-run")),
+    checks=battery(
+        map(_weights_of, (1, 2, 4)),
+        # Theorem 4's run of normalisation.
+        NORMALISE.by(lambda _, instance: experiment(theorem4.B, instance, "dp-normfedavg"), edges=True)("same-run"),
+    ),
+    uses=(),
 )
 
 STATEMENTS = (CLOW, SECTION, WEIGHTS)

@@ -7,6 +7,7 @@ from typing import Any
 
 from dpfl_theory.core import Outcome, Sides, Source, Statement, battery, checks
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.core.inverse import completed
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022.theorem3 import THEOREM3
@@ -33,7 +34,6 @@ def _monotone(s: Formula) -> Proof:
 
 def _below_one(statement: Statement, instance: Mapping[str, Any]) -> Outcome:
     """rho of a setting of the paper, with the smallest q that makes its noise private (certified, zero-out)."""
-    from dpfl_theory.core.inverse import completed
     from dpfl_theory.privacy import calibrate, get
 
     described = {k: instance[k] for k in ("clients", "cohort", "rounds", "sampling", "noise")}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
 from dpfl_theory.core.check_inputs import GaussianClaim, Outcome
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
-from dpfl_theory.errors import InputError
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
@@ -20,17 +20,8 @@ _VARIANCE = Symbol("noise_variance", "variance of each coordinate of the noise",
 
 _DELTAS = ("1e-12", "1e-10", "1e-8", "1e-6", "1e-5", "1e-4", "1e-3", "0.01", "0.05", "0.1", "0.2", "0.4", "0.6", "0.8")
 _TOP_DELTAS = ("0.88", "0.9", "0.95", "0.99")
-
-
-def logarithmic_grid(low: int, high: int, per_decade: int) -> tuple[str, ...]:
-    """Decimal texts from 10^low to 10^high, evenly spaced in the logarithm.
-
-    >>> logarithmic_grid(-1, 0, 2)
-    ('0.1', '0.316228', '1')
-    """
-    if per_decade < 1:
-        raise InputError(f"per_decade is {per_decade}: give at least 1")
-    return tuple(f"{10 ** (low + k / per_decade):.6g}" for k in range((high - low) * per_decade + 1))
+_EPSILONS = tuple(f"{10 ** (-3 + k / 10):.6g}" for k in range(61))
+"""From 1/1000 to 1000, evenly spaced in the logarithm."""
 
 
 def definition5_claim(statement: Statement, instance: Mapping[str, Any]) -> GaussianClaim:
@@ -131,42 +122,36 @@ def _prescription(s: Symbols) -> Mapping[str, Any]:
     return {"noise_variance": 2 * log * s.Delta_2**2 / s.epsilon**2}
 
 
-_NOTATION = das.NOTATION(_VARIANCE, _SENSITIVITY)
-
 DEFINITION5: Statement = das.statement(
     id="das2022.definition5",
     kind="definition",
     source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_NOTATION,
+    symbols=das.NOTATION(_VARIANCE, _SENSITIVITY),
     sides=_sides,
     prescription=_prescription,
     checks=battery(
         _growth,
         _mills,
-        _claim("all epsilon and delta", logarithmic_grid(-3, 3, 10), (*_DELTAS, *_TOP_DELTAS), "violated"),
+        _claim("all epsilon and delta", _EPSILONS, (*_DELTAS, *_TOP_DELTAS), "violated"),
         _claim("epsilon <= 5, delta = 1e-6 to 1e-5", ("0.5", "1", "2", "5"), ("1e-6", "1e-5")),
     ),
 )
 
-REPAIRED: Statement = das.statement(
+REPAIRED: Statement = replace(
+    DEFINITION5,
     id="das2022.definition5.repaired",
-    kind="definition",
-    source=Source(das.PAPER, "Definition 5, Appendix A"),
-    symbols=_NOTATION,
     hypotheses=(
         Hypothesis(
             lambda s: (s.epsilon > 0, s.epsilon <= 1),
             constructed="the checks list their epsilons; the one that goes beyond 1 says so",
         ),
     ),
-    sides=_sides,
-    prescription=_prescription,
     checks=battery(
         _growth,
         _mills,
         _tail("tail of small delta", epsilon="1", s="21/20"),
         _tail("tail of small delta, epsilon <= 3.78", epsilon="189/50", s="7"),
-        _claim("0 < epsilon <= 1", logarithmic_grid(-3, 0, 10), (*_DELTAS, *_TOP_DELTAS, "1")),
+        _claim("0 < epsilon <= 1", _EPSILONS[:31], (*_DELTAS, *_TOP_DELTAS, "1")),
         _claim("beyond what is stated: epsilon <= 3.78", ("1", "2", "3", "3.5", "3.78"), (*_DELTAS, *_TOP_DELTAS, "1")),
     ),
     smoke=("beyond what is stated: epsilon <= 3.78",),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from itertools import combinations
 from typing import Any
 
-from dpfl_theory.core import Check, Experiment, Sides, Source, Statement, battery
+from dpfl_theory.core import Check, Sides, Statement, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import CLIP, experiment
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 
 FAMILIES = ("equal", "opposite", "orthogonal", "one-hot", "drawn")
@@ -72,13 +72,8 @@ def _variance(n: int) -> Check:
     return check
 
 
-def _no_noise(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-    """Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
-    found = experiment(statement, instance)
-    return replace(found, algorithm=found.algorithm.with_values(sigma=0.0))  # type: ignore[attr-defined]
-
-
-COHORTS = CLIP.by(_no_noise)
+COHORTS = CLIP.by(lambda statement, instance: without_noise(experiment(statement, instance)))
+"""Algorithm 1 without noise and with a threshold above every update, so that the g_i are the updates."""
 
 
 def _vectors(family: str, sampling: str, **more: Any) -> dict[str, Any]:
@@ -117,10 +112,9 @@ _BELOW_ONE = (
 )
 
 
-EQ12: Statement = das.statement(
-    id="das2022.eq12",
-    kind="step",
-    source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
+EQ12: Statement = das.step(
+    "das2022.eq12",
+    "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)",
     symbols=das.NOTATION.also("n"),
     hypotheses=(das.COHORT,),
     sides=lambda s: Sides(lhs={"cohort": s.second_moment}, rhs={"clients": s.mean_square}),
@@ -140,11 +134,9 @@ EQ12: Statement = das.statement(
     uses=("das2022.fact2",),
 )
 
-REPAIRED: Statement = das.statement(
+REPAIRED: Statement = replace(
+    EQ12,
     id="das2022.eq12.repaired",
-    kind="step",
-    source=Source(das.PAPER, "Appendix C.1, proof of Theorem 6, step from (11) through (12) to (13)", "12"),
-    hypotheses=EQ12.hypotheses,
     sides=lambda s: Sides(
         lhs={"cohort": s.second_moment},
         rhs={"clients": s.mean_square, "cohort size": (1 - s.r / s.n) / s.r * s.mean_square},
@@ -158,7 +150,6 @@ REPAIRED: Statement = das.statement(
         # where (12) fails the repaired form is an equality, which samples cannot decide
         COHORTS("cohorts", cohorts="poisson"),
     ),
-    uses=("das2022.fact2",),
 )
 
 STATEMENTS = (EQ12, REPAIRED)

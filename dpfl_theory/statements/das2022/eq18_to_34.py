@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Sides, Source, Statement, Symbols, battery, checks
+from dpfl_theory.core import Sides, Statement, Symbols, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
@@ -124,14 +124,13 @@ def _single_step(s: Formula) -> Proof:
     return -2 * eta * product + eta**2 * g**2, allowed, "A_i with the least inner product against (22)"
 
 
-_HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
+HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
 _FULL = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP)
 
-EQ18: Statement = das.client_statement(
-    id="das2022.eq18",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "18"),
-    hypotheses=_HALF,
+EQ18: Statement = das.client_step(
+    "das2022.eq18",
+    f"{_WHERE}, case 1",
+    hypotheses=HALF,
     sides=lambda s: Sides(
         lhs={"update": s.eta / (2 * s.L * s.E) * s.update_squared},
         rhs={"approach": s.approach, "heterogeneity": 2 * s.eta * s.E * s.Delta},
@@ -140,11 +139,10 @@ EQ18: Statement = das.client_statement(
     uses=("das2022.lemma8", "das2022.fact2"),
 )
 
-EQ22: Statement = das.client_statement(
-    id="das2022.eq22",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
-    hypotheses=(*_HALF, das.THRESHOLD),
+EQ22: Statement = das.client_step(
+    "das2022.eq22",
+    f"{_WHERE}, case 1",
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=lambda s: Sides(
         lhs={"progress": s.clipped_progress}, rhs={"update": -3 * s.eta * s.C / (8 * s.L * s.E) * s.E_clipped_length}
     ),
@@ -155,38 +153,34 @@ EQ22: Statement = das.client_statement(
 _MIDDLE = "The display's middle, with the sum of tau^2 for tau < E in place of E^3; (31) follows, as E^3 is no smaller."
 
 
+SHARPER = partial(worst.clipped, threshold=das.SMALLER)
+"""A client with ||u|| = C and the smaller threshold."""
+
 EQ22_SHARPENED: Statement = replace(
     EQ22,
     id="das2022.eq22.sharpened",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "22"),
-    hypotheses=(*_HALF, das.SMALLER_THRESHOLD),
+    hypotheses=(*HALF, das.SMALLER_THRESHOLD),
     checks=battery(
         _single_step,
-        checks(
-            "worst-case",
-            partial(worst.clipped, threshold=das.SMALLER),
-            grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)}),
-        ),
-        worst.outside(partial(worst.clipped, threshold=das.SMALLER), "1/2"),
+        checks("worst-case", SHARPER, grid(**{"E": (1, 2, 3, 4, 5, 6), "eta L": ("1/2", "1/4", "1/16"), "L": ("1",)})),
+        worst.outside(SHARPER, "1/2"),
         CLIP("clipped-step smaller-threshold"),
     ),
     uses=(),
 )
 
-EQ23: Statement = das.client_statement(
-    id="das2022.eq23",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "23"),
+EQ23: Statement = das.client_step(
+    "das2022.eq23",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=_eq23_sides,
     checks=battery(_from_lemma9, worst.checks(worst.eq23, ("1", "1/2", "1/8")), CLIP("step")),
     uses=("das2022.lemma9",),
 )
 
-EQ31: Statement = das.client_statement(
-    id="das2022.eq31",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "31"),
+EQ31: Statement = das.client_step(
+    "das2022.eq31",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=_eq31_sides,
     checks=battery(
@@ -198,21 +192,19 @@ EQ31: Statement = das.client_statement(
     uses=("das2022.lemma9",),
 )
 
-EQ32: Statement = das.client_statement(
-    id="das2022.eq32",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "32"),
+EQ32: Statement = das.client_step(
+    "das2022.eq32",
+    f"{_WHERE}, case 2",
     hypotheses=_FULL,
     sides=lambda s: Sides(lhs={"progress": s.unclipped_progress}, rhs=_unclipped_terms(s)),
     checks=battery(_eq32_from_steps, worst.checks(worst.unclipped, ("1", "1/2", "1/8", "1/64")), CLIP("step")),
     uses=("das2022.eq23", "das2022.eq31"),
 )
 
-EQ34: Statement = das.client_statement(
-    id="das2022.eq34",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "34"),
-    hypotheses=(*_HALF, das.THRESHOLD),
+EQ34: Statement = das.client_step(
+    "das2022.eq34",
+    f"{_WHERE}, both cases",
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=_eq34_sides,
     checks=battery(
         _eq34_from_cases,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from dpfl_theory.core import Hypothesis, Sides, Source, Statement, Symbol, Symbols, battery
+from dpfl_theory.core import Hypothesis, Sides, Statement, Symbol, Symbols, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _independent as independent
 from dpfl_theory.statements.das2022 import _sampling_moments as exact
@@ -78,14 +78,6 @@ def _in_13(s: Formula) -> Proof:
     return s.distance**2 + of(EQ34).rhs + noise - s.next_distance**2, s.slack, "(34) in (13) against (35)"
 
 
-@algebra("(34) over the rounds")
-def _summed(s: Formula) -> Proof:
-    """(13) with (34): D_{k+1} <= D_k + mean A_i + eta^2 d sigma^2. Over K rounds, with D_K >= 0 dropped and all over
-    eta E K, it is (36)."""
-    mine = das.summed(s, of(EQ34).rhs, s.eta, das.expanded_rho(s))
-    return mine, s.slack, "(34) summed over the rounds against (36)"
-
-
 @algebra(
     "the brace 3/2",
     part="It decides the brace under (39), which the second display of Theorem 6 uses; the sides are the line above "
@@ -108,10 +100,9 @@ _SLOW = "it takes seconds, and the six-dimensional quadratics show the same"
 _THRESHOLD = replace(
     das.THRESHOLD, constructed="equal clients have Delta_j* = 0, and worst cases have the threshold as a constraint"
 )
-EQ35: Statement = das.statement(
-    id="das2022.eq35",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "35"),
+EQ35: Statement = das.step(
+    "das2022.eq35",
+    _WHERE,
     symbols=das.NOTATION(_NEXT, _DISTANCE),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, das.MINIMISER, das.HALF_STEP, _THRESHOLD),
     sides=_eq35_sides,
@@ -139,7 +130,6 @@ _SHORT = Hypothesis(
 EQ35_REPAIRED: Statement = replace(
     EQ35,
     id="das2022.eq35.repaired",
-    source=Source(das.PAPER, _WHERE, "35"),
     hypotheses=(*EQ35.hypotheses, das.COHORT, _SHORT),
     checks=battery(
         _in_13,
@@ -156,14 +146,13 @@ EQ35_REPAIRED: Statement = replace(
     uses=("das2022.eq34", "das2022.eq12.repaired"),
 )
 
-EQ36: Statement = das.statement(
-    id="das2022.eq36",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "36"),
+EQ36: Statement = das.step(
+    "das2022.eq36",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.HALF_STEP),
     sides=_eq36_sides,
     checks=battery(
-        _summed,
+        das.over_the_rounds("(34) over the rounds", EQ34, "(34) summed over the rounds against (36)"),
         worst.round_checks("dp-fedavg", ("fixed",)),
         worst.round_outside("1/2", 1, "fixed"),
         CLIP("recursion clipped"),
@@ -172,10 +161,9 @@ EQ36: Statement = das.statement(
     symbols=das.NOTATION.also("q", "d", "n", "delta", "epsilon"),
 )
 
-EQ37: Statement = das.statement(
-    id="das2022.eq37",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "37"),
+EQ37: Statement = das.step(
+    "das2022.eq37",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.MANY_ROUNDS),
     sides=_eq37_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
@@ -187,10 +175,9 @@ EQ37: Statement = das.statement(
     uses=("das2022.eq36",),
 )
 
-EQ39: Statement = das.statement(
-    id="das2022.eq39",
-    kind="step",
-    source=Source(das.PAPER, _WHERE, "39"),
+EQ39: Statement = das.step(
+    "das2022.eq39",
+    _WHERE,
     hypotheses=(*_HYPOTHESES, das.ALPHA, das.SHORT_PHASE),
     sides=_eq39_sides,
     prescription=lambda s: das.alpha_prescription(s, das.expanded_rho(s)),

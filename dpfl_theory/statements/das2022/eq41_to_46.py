@@ -6,15 +6,14 @@ A_i = -2 eta <norm(u_i, C), w_k - w*> + eta^2 C^2; case 1: ||u_i|| > C = C_hat E
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Check, Sides, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE
-from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32
+from dpfl_theory.statements.das2022.eq18_to_34 import EQ22, EQ22_SHARPENED, EQ31, EQ32, HALF, SHARPER
 from dpfl_theory.statements.relations import Formula, Proof, algebra, equal_sides, of, special_form
 
 _WHERE = "Appendix D.1, proof of Theorem 7"
@@ -78,14 +77,11 @@ def _two_lines(s: Formula) -> Proof:
     return equal_sides(of(EQ41) + of(EQ45), s, "of (41) and (45) against (46)")
 
 
-_HALF = (das.CONVEX, das.SMOOTH, das.MINIMISER, das.HALF_STEP)
-
-EQ41: Statement = das.client_statement(
-    id="das2022.eq41",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
+EQ41: Statement = das.client_step(
+    "das2022.eq41",
+    f"{_WHERE}, case 1",
     symbols=das.CLIENT.also("E"),
-    hypotheses=(*_HALF, das.THRESHOLD),
+    hypotheses=(*HALF, das.THRESHOLD),
     sides=lambda s: Sides(lhs={"progress": s.clipped_progress}, rhs={"update": _clipped(s)}),
     checks=battery(_as_clipped(EQ22), worst.checks(worst.clipped, ("1/2", "1/4", "1/16")), NORMALISE("clipped-step")),
     uses=("das2022.eq22",),
@@ -94,20 +90,18 @@ EQ41: Statement = das.client_statement(
 EQ41_SHARPENED: Statement = replace(
     EQ41,
     id="das2022.eq41.sharpened",
-    source=Source(das.PAPER, f"{_WHERE}, case 1", "41"),
     hypotheses=EQ22_SHARPENED.hypotheses,
     checks=battery(
         _as_clipped(EQ22_SHARPENED),
-        worst.checks(partial(worst.clipped, threshold=das.SMALLER), ("1/2", "1/4", "1/16")),
+        worst.checks(SHARPER, ("1/2", "1/4", "1/16")),
         NORMALISE("clipped-step smaller-threshold"),
     ),
     uses=("das2022.eq22.sharpened",),
 )
 
-EQ45: Statement = das.client_statement(
-    id="das2022.eq45",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, case 2", "45"),
+EQ45: Statement = das.client_step(
+    "das2022.eq45",
+    f"{_WHERE}, case 2",
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.STEP, FINITE),
     sides=_eq45_sides,
     checks=battery(
@@ -119,11 +113,10 @@ EQ45: Statement = das.client_statement(
     uses=("das2022.eq31",),
 )
 
-EQ46: Statement = das.client_statement(
-    id="das2022.eq46",
-    kind="step",
-    source=Source(das.PAPER, f"{_WHERE}, both cases", "46"),
-    hypotheses=(*_HALF, das.THRESHOLD, FINITE),
+EQ46: Statement = das.client_step(
+    "das2022.eq46",
+    f"{_WHERE}, both cases",
+    hypotheses=(*HALF, das.THRESHOLD, FINITE),
     sides=_eq46_sides,
     checks=battery(
         _two_lines,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Sides, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import _worst_cases as worst
 from dpfl_theory.statements.das2022 import theorem7
 from dpfl_theory.statements.das2022._runs import NORMALISE
 from dpfl_theory.statements.das2022._weights import FINITE, diverging
 from dpfl_theory.statements.das2022.eq41_to_46 import EQ46
-from dpfl_theory.statements.relations import Formula, Proof, algebra, of, special_form
+from dpfl_theory.statements.relations import special_form
 
 
 def _eq47_sides(s: Symbols) -> Sides:
@@ -25,24 +25,15 @@ def _eq47_sides(s: Symbols) -> Sides:
     )
 
 
-@algebra("from (46), over the rounds")
-def _from_eq46(s: Formula) -> Proof:
-    """(40) with (46), summed over K rounds and over eta E K, at the prescribed eta is (47)."""
-    eta = s.prescribed["eta"]
-    mine = das.summed(s, of(EQ46, eta=eta).rhs, eta, das.expanded_rho(s))
-    return mine, s.slack, "(46) summed over the rounds against (47)"
-
-
-EQ47: Statement = das.statement(
-    id="das2022.eq47",
-    kind="step",
-    source=Source(das.PAPER, "Appendix D.1, proof of Theorem 7, last display", "47"),
+EQ47: Statement = das.step(
+    "das2022.eq47",
+    "Appendix D.1, proof of Theorem 7, last display",
     hypotheses=(das.CONVEX, das.SMOOTH, das.MINIMISER, das.THRESHOLD, das.MANY_ROUNDS, das.COHORT, das.ROUNDS, FINITE),
     sides=_eq47_sides,
     prescription=lambda s: das.prescription(s, rho=das.expanded_rho(s)),
     checks=battery(
         special_form("is Theorem 7's first display", theorem7.GENERAL, "with rho written out", rho=das.expanded_rho),
-        _from_eq46,
+        das.over_the_rounds("from (46), over the rounds", EQ46, "(46) summed over the rounds against (47)"),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         worst.round_checks("dp-normfedavg", ("independent",)),
         NORMALISE("norm", violated="norm-jumps", cohorts="poisson"),

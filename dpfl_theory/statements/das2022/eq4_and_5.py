@@ -3,7 +3,7 @@ repair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -23,12 +23,9 @@ def _prescription(s: Symbols, printed: bool) -> Mapping[str, Any]:
     return {"eta": s.rho / (2 * s.alpha * s.L), "C": C, "K": K}
 
 
-def _sides(expectation: str) -> Callable[[Symbols], Sides]:
-    def sides(s: Symbols) -> Sides:
-        bound = s.G / 2 * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
-        return Sides(lhs={"gap": s[expectation]}, rhs={"initialisation": bound})
-
-    return sides
+def _sides(s: Symbols, expectation: str) -> Sides:
+    bound = s.G / 2 * (s.L * s.D**2 / s.gamma + s.gamma / s.L) * s.rho
+    return Sides(lhs={"gap": s[expectation]}, rhs={"initialisation": bound})
 
 
 def _bound_with_printed_rounds(finite: Statement) -> Check:
@@ -59,7 +56,7 @@ def _printed(
         kind="corollary",
         source=Source(das.PAPER, "Section 4.1", equation),
         hypotheses=finite.hypotheses,
-        sides=_sides(expectation),
+        sides=lambda s: _sides(s, expectation),
         prescription=lambda s: _prescription(s, printed=True),
         checks=battery(
             limit(finite, "alpha"),
@@ -77,7 +74,6 @@ def _repaired(id_: str, printed: Statement, finite: Statement, expectation: str,
     return replace(
         printed,
         id=id_,
-        sides=_sides(expectation),
         prescription=lambda s: _prescription(s, printed=False),
         checks=battery(
             limit(finite, "alpha"),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations
 from typing import Any
 
 from dpfl_theory.core import Check, Sides, Source, Statement, Symbol, Values, WorstCase, battery, checks
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.local_phase import CLASSES, LocalPhase, grid, number
@@ -99,28 +101,22 @@ def _every_count(s: Formula) -> Proof:
     return square / p, entered, "the square of p I - J over p, with J^2 = p J, against p I - J (for every p)"
 
 
-def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def drawn_vectors(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Equal vectors, then integer vectors of a seeded sequence."""
-    import random
-
     draws = random.Random(int(instance["seed"]))
-    found = []
     for p in instance["p"]:
         equal_vectors = [(1, 2, -3)] * p
         drawn = [tuple(draws.randint(-9, 9) for _ in range(3)) for _ in range(p)]
         for name, vectors in (("equal", equal_vectors), ("drawn", drawn)):
             length = sp.sqrt(sum(sum(v[k] for v in vectors) ** 2 for k in range(3)))
             squares = sum(x * x for v in vectors for x in v)
-            values = {"p": p, "norm_of_sum": length, "sum_of_squared_norms": squares}
-            found.append(Values(values, {"p": p, "vectors": name}))
-    return found
+            symbols = {"p": p, "norm_of_sum": length, "sum_of_squared_norms": squares}
+            yield Values(symbols, {"p": p, "vectors": name})
 
 
 def any_vectors(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """Vectors y_1, ..., y_p of any dimension."""
-    from PEPit import PEP
-
-    problem, p = PEP(), int(instance["p"])
+    problem, p = PEPit.PEP(), int(instance["p"])
     y = [problem.set_initial_point() for _ in range(p)]
     values = {"p": p, "norm_of_sum^2": sum(y[1:], y[0]) ** 2}
     values["sum_of_squared_norms"] = sum((v**2 for v in y[1:]), y[0] ** 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -19,8 +19,7 @@ def one_step(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """A local step on any function of the class."""
     L, eta = step_size(instance)
     phase = LocalPhase(str(instance["class"]), L, eta, 1)
-    now, after = phase.gradient(0), phase.gradient(1)
-    squares = {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
+    squares = _squares(phase.gradient(0), phase.gradient(1))
     return WorstCase(phase.problem, {"L": L, "eta": eta, **squares}, "||g_1||^2 against ||g_0||^2 and ||g_1 - g_0||^2")
 
 
@@ -36,49 +35,44 @@ def _convex(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return replace(one_step(statement, instance), also=also)
 
 
-def _products(instance: Mapping[str, Any]) -> list[Fraction]:
-    return [Fraction(str(text)) for text in instance["eta L"]]
+def _squares(now: Any, after: Any) -> dict[str, Any]:
+    """The symbols of a step from one gradient to the next."""
+    return {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
 
 
-def _step_of(instance: Mapping[str, Any], L: Fraction, product: Fraction, now: Fraction, after: Fraction) -> Values:
-    squares = {"gradient_now": now**2, "gradient_next": after**2, "gradient_change": (after - now) ** 2}
-    return Values({"L": L, "eta": product / L, **squares}, instance)
+def _on_quadratic(instance: Mapping[str, Any], curvature: Fraction, **shown: Any) -> Iterator[Values]:
+    """Steps from w = 1 on f(w) = curvature w^2/2: g_1 = (1 - eta curvature) g_0."""
+    L = abs(curvature)
+    for product in map(Fraction, instance["eta L"]):
+        squares = _squares(curvature, (1 - product * curvature / L) * curvature)
+        yield Values({"L": L, "eta": product / L, **squares}, {**shown, "eta L": product})
 
 
-def concave_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def concave_quadratic(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """f(w) = -L w^2/2 from w = 1: g_0 = -L, g_1 = -(1 + eta L)L."""
-    L = Fraction(str(instance["L"]))
-    return [
-        _step_of({"f": "-L w^2/2", "w": 1, "L": L, "eta L": product}, L, product, -L, -(1 + product) * L)
-        for product in _products(instance)
-    ]
+    L = Fraction(instance["L"])
+    return _on_quadratic(instance, -L, f="-L w^2/2", w=1, L=L)
 
 
-def smooth_well(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
+    """f(w) = L w^2/2 from w = 1, where Lemma 10 is an equality: g_1 = (1 - eta L) g_0."""
+    return _on_quadratic(instance, Fraction(instance["L"]), f="L w^2/2")
+
+
+def smooth_well(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """f' = -w on |w| <= 1, w - 2 for w >= 1, w + 2 for w <= -1: smooth with L = 1 and minimum -1 at w = 2 and w = -2.
 
     From w = 1/(2(1 + eta)), so that the step ends at 1/2, still inside the concave part.
     """
-    found = []
-    for step in _products(instance):
+    for step in map(Fraction, instance["eta L"]):
         start = 1 / (2 * (1 + step))
         after = start - step * _well_slope(start)
         at = {"f'": "-w, then w - 2 from w = 1 on", "w": start, "L": 1, "eta L": step}
-        found.append(_step_of(at, Fraction(1), step, _well_slope(start), _well_slope(after)))
-    return found
+        yield Values({"L": Fraction(1), "eta": step, **_squares(_well_slope(start), _well_slope(after))}, at)
 
 
 def _well_slope(w: Fraction) -> Fraction:
     return -w if abs(w) <= 1 else (w - 2 if w > 0 else w + 2)
-
-
-def _convex_quadratic(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
-    """f(w) = L w^2/2 from w = 1, where Lemma 10 is an equality: g_1 = (1 - eta L) g_0."""
-    L = Fraction(str(instance["L"]))
-    return [
-        _step_of({"f": "L w^2/2", "eta L": product}, L, product, L, (1 - product) * L)
-        for product in _products(instance)
-    ]
 
 
 @algebra("equivalent to co-coercivity")

@@ -90,10 +90,9 @@ def _from_eq51(s: Formula) -> Proof:
     return summed, s.slack, "(51) over the E steps against Lemma 8"
 
 
-EQ51 = das.statement(
-    id="das2022.eq51",
-    kind="step",
-    source=Source(das.PAPER, "Appendix E, proof of Lemma 8", "51"),
+EQ51 = das.step(
+    "das2022.eq51",
+    "Appendix E, proof of Lemma 8",
     symbols=das.NOTATION(_NEXT, _NOW, _STEP, _SLOPE, _DELTA),
     hypotheses=(das.CONVEX, das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / (2 * s.L))),
     sides=lambda s: Sides(

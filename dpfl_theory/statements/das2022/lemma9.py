@@ -72,10 +72,9 @@ def _from_line_55(s: Formula) -> Proof:
     return s.rhs - line55, slack, "(57) less (55) over t steps against eta(1 - eta L)/2 sum ||grad||^2"
 
 
-EQ57 = das.statement(
-    id="das2022.eq57",
-    kind="step",
-    source=Source(das.PAPER, "Appendix E, proof of Lemma 9", "57"),
+EQ57 = das.step(
+    "das2022.eq57",
+    "Appendix E, proof of Lemma 9",
     symbols=das.NOTATION(_END, _START, _STEP, _SQUARES),
     hypotheses=(das.SMOOTH_BY_CLASS, Hypothesis(lambda s: s.eta_k <= 1 / s.L)),
     sides=lambda s: Sides(

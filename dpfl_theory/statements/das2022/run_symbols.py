@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements.das2022._symbols import SYMBOLS
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 
@@ -21,8 +22,6 @@ def excess(cohort: float, clients: float) -> float:
 
 
 def _constants(run: Run) -> dict[str, float]:
-    import numpy as np
-
     assert run.problem is not None
     c = run.problem.constants
     if c.w_star is None:

@@ -2,43 +2,33 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Values, battery
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.semantics.rational import root
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022._runs import NORMALISE
 
 
-def signals(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def signals(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """||sum clip(u_i, C)|| and ||sum norm(u_i, C)|| for updates of rational length: with the same noise, their ratio is
     that of the signal-to-noise ratios. A zero update normalises to zero."""
-    found: list[Values] = []
     for text in instance["updates"]:
         updates = [tuple(Fraction(str(x)) for x in u) for u in text]
         C = Fraction(str(instance["C"]))
         total = {"clip": [Fraction(0)] * len(updates[0]), "norm": [Fraction(0)] * len(updates[0])}
         for u in updates:
-            square = sum(x * x for x in u)
-            length = Fraction(_root(square.numerator), _root(square.denominator))
-            ratio = C / length if length else Fraction(0)
+            square = sum((x * x for x in u), Fraction(0))
+            ratio = C / root(square) if square else Fraction(0)
             for name, factor in (("clip", min(Fraction(1), ratio)), ("norm", ratio)):
                 total[name] = [t + factor * x for t, x in zip(total[name], u)]
         left, right = (sp.sqrt(sp.Rational(sum((x * x for x in total[name]), Fraction(0)))) for name in total)
         values = {"C": C, "E_clipped_signal": left, "E_normalised_signal": right}
-        found.append(Values(values, {"updates": updates, "C": C}))
-    return found
-
-
-def _root(square: int) -> int:
-    root = math.isqrt(square)
-    if root * root != square:
-        raise ValueError(f"{square} is not a square: give updates of rational length")
-    return root
+        yield Values(values, {"updates": updates, "C": C})
 
 
 _ALONE = [[["3", "4"]], [["30", "40"]], [["0", "0"]], [["-1/2", "0"]], [["8", "6"]]]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -33,8 +34,8 @@ def _enough(s: Symbols) -> Any:
     return 4 * s.K * s.C**2 * sp.log(1 / s.delta) / (s.r**2 * s.epsilon**2)
 
 
-def _sides(s: Symbols, variance: Callable[[Symbols], Any]) -> Sides:
-    return Sides({"noise": s.noise_variance}, {"prescribed variance": variance(s)})
+def _sides(s: Symbols, variance: Any) -> Sides:
+    return Sides({"noise": s.noise_variance}, {"prescribed variance": variance})
 
 
 def _returned_iterate(statement: Statement, u: Any, q: Any) -> Escape:
@@ -78,7 +79,7 @@ THEOREM3: Statement = das.statement(
         noise.DELTA,
     ),
     relation="==",
-    sides=lambda s: _sides(s, _printed),
+    sides=lambda s: _sides(s, _printed(s)),
     prescription=lambda s: {"noise_variance": _printed(s)},
     checks=(
         noise.rounds_together(_squared, "q", {"r": "n"}),
@@ -98,10 +99,9 @@ THEOREM3: Statement = das.statement(
     smoke=("no constants, when all rounds are seen",),
 )
 
-REPAIRED: Statement = das.statement(
+REPAIRED: Statement = replace(
+    THEOREM3,
     id="das2022.theorem3.repaired",
-    kind="theorem",
-    source=Source(das.PAPER, "Theorem 3, Section 3"),
     symbols=das.NOTATION(_VARIANCE),
     hypotheses=(
         BUDGET,
@@ -111,8 +111,7 @@ REPAIRED: Statement = das.statement(
         das.ROUNDS,
         noise.DELTA,
     ),
-    relation="==",
-    sides=lambda s: _sides(s, _enough),
+    sides=lambda s: _sides(s, _enough(s)),
     prescription=lambda s: {"noise_variance": _enough(s)},
     checks=(
         *repaired_checks(_squared, {"n": 100, "r": 80, "K": 500, "C": 40}, {"whole rounds": {"K": "+1/50"}}),

@@ -38,16 +38,6 @@ def step_limit(s: Formula) -> Proof:
     return least.prescribed["eta"] * s.L, "1/2", "eta L at the smallest K"
 
 
-@algebra("from (34), over the rounds")
-def _summed(s: Formula) -> Proof:
-    """(13) with (34), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K, at the prescribed eta.
-
-    It is an equality, so that a term that is missing, or K - 1 for K, which would weaken the bound, is noticed too.
-    """
-    eta = s.prescribed["eta"]
-    return das.summed(s, of(EQ34, eta=eta).rhs, eta), s.slack, "(34) summed over the rounds"
-
-
 @algebra("follows from the general form")
 def _follows(s: Formula) -> Proof:
     """The alpha form's right side minus the general one's, at K of the alpha form and with every client unclipped, is
@@ -77,7 +67,7 @@ GENERAL: Statement = das.statement(
     prescription=das.prescription,
     checks=battery(
         step_limit,
-        _summed,
+        das.over_the_rounds("from (34), over the rounds", EQ34, "(34) summed over the rounds"),
         CLIP("clip long-phase general-tight clipped noise-leads inside", beyond="appendix-f"),
         CLIP.by(isotropic)("isotropic"),
     ),

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core import Sides, Source, Statement, Symbols, battery
 from dpfl_theory.statements.das2022 import _symbols as das
 from dpfl_theory.statements.das2022 import eq12, eq41_to_46, theorem6
 from dpfl_theory.statements.das2022._runs import NORMALISE
@@ -68,13 +67,6 @@ def _all_clipped(s: Formula) -> Proof:
     return equal_sides(own, other, "of Theorems 7 and 6 with every update clipped")
 
 
-@algebra("from (46), over the rounds")
-def _summed(s: Formula) -> Proof:
-    """(40) with (46), summed over K rounds with ||w_K - w*||^2 >= 0 dropped, over eta E K, at the prescribed eta."""
-    eta = s.prescribed["eta"]
-    return das.summed(s, of(eq41_to_46.EQ46, eta=eta).rhs, eta), s.slack, "(46) summed over the rounds"
-
-
 @algebra("from (46) and the repaired (12), over the rounds")
 def _recursion_repaired(s: Formula) -> Proof:
     """(40) with (46) and with das2022.eq12.repaired for (12), over K rounds and over eta E K, at the prescribed eta.
@@ -102,7 +94,7 @@ GENERAL: Statement = das.statement(
     checks=battery(
         _step_limit,
         _all_clipped,
-        _summed,
+        das.over_the_rounds("from (46), over the rounds", eq41_to_46.EQ46, "(46) summed over the rounds"),
         diverging("E_unclipped_weighted_gap", "E_unclipped_weighted_Delta"),
         NORMALISE(
             "norm inside", violated="norm-jumps", beyond="appendix-f", cohorts="poisson", without=_REPAIRED_HAS_IT
@@ -127,47 +119,27 @@ ALPHA: Statement = das.statement(
     uses=("das2022.theorem7",),
 )
 
-
 _FIXED = "fixed cohorts give the printed form"
 
-
-def _repaired(
-    id_: str,
-    printed: Statement,
-    sides: Callable[[Symbols], Sides],
-    checks: tuple[Check, ...],
-    uses: tuple[str, ...],
-    smoke: tuple[str, ...] = (),
-) -> Statement:
-    """The printed statement with kappa in its normalisation term."""
-    return replace(
-        printed,
-        id=id_,
-        sides=sides,
-        checks=checks,
-        smoke=smoke,
-        uses=uses,
-    )
-
-
-GENERAL_REPAIRED: Statement = _repaired(
-    "das2022.theorem7.repaired",
+GENERAL_REPAIRED: Statement = replace(
     GENERAL,
-    lambda s: _sides(s, s.kappa),
-    battery(
+    id="das2022.theorem7.repaired",
+    sides=lambda s: _sides(s, s.kappa),
+    checks=battery(
         becomes(_FIXED, GENERAL, "at kappa = 0", kappa=0),
         _recursion_repaired,
         NORMALISE("norm norm-jumps long-phase inside"),
     ),
-    ("das2022.eq46", "das2022.eq12.repaired"),
+    uses=("das2022.eq46", "das2022.eq12.repaired"),
 )
-ALPHA_REPAIRED: Statement = _repaired(
-    "das2022.theorem7.alpha.repaired",
+
+ALPHA_REPAIRED: Statement = replace(
     ALPHA,
-    lambda s: _alpha_sides(s, s.kappa),
-    battery(becomes(_FIXED, ALPHA, "at kappa = 0", kappa=0), NORMALISE("alpha-norm alpha-jumps inside")),
-    ("das2022.theorem7.repaired",),
-    ("quadratics, 1 of 8 clients, largest E",),
+    id="das2022.theorem7.alpha.repaired",
+    sides=lambda s: _alpha_sides(s, s.kappa),
+    checks=battery(becomes(_FIXED, ALPHA, "at kappa = 0", kappa=0), NORMALISE("alpha-norm alpha-jumps inside")),
+    smoke=("quadratics, 1 of 8 clients, largest E",),
+    uses=("das2022.theorem7.repaired",),
 )
 
 STATEMENTS = (GENERAL, ALPHA, GENERAL_REPAIRED, ALPHA_REPAIRED)

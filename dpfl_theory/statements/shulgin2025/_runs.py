@@ -16,10 +16,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.error_feedback import InformedClip21, InformedNormEC
 from dpfl_theory.core import Experiment, Statement
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements import experiments, rates
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.shulgin2025._instances import ONE_ROUND, TABLE, chosen, quadratics
@@ -137,8 +139,6 @@ def flat_and_quiet(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 
 def _diagonal(curvatures: Sequence[float]) -> Problem:
     """One client with these curvatures along the axes, and its minimiser at 0."""
-    import numpy as np
-
     from dpfl_theory.problems.quadratic import from_matrices
 
     return from_matrices(np.diag(curvatures)[None], np.zeros((1, len(curvatures))))
@@ -146,8 +146,6 @@ def _diagonal(curvatures: Sequence[float]) -> Problem:
 
 def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
     """n clients with Huber's function of the first of d coordinates, of slope t, and the point where it is 1."""
-    import numpy as np
-
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.linear_model import from_dataset
 
@@ -159,8 +157,6 @@ def _lasting(n: int, d: int, t: float) -> tuple[Problem, Array]:
 def _first_round(problem: Problem, start: Array, share: float, sent: Callable[..., Array]) -> dict[str, float]:
     """||grad f(x^0)||, ||v^1|| and ||grad f(x^0) - v^1|| without the engine; sent: the messages, from the residuals
     and their lengths."""
-    import numpy as np
-
     gradients = np.array([problem.client_gradient(i, start) for i in range(problem.n)])
     missing = (1.0 - share) * gradients
     estimate = (share * gradients + sent(missing, np.linalg.norm(missing, axis=1)[:, None])).mean(axis=0)
@@ -179,8 +175,6 @@ def first_round(statement: Statement, instance: Mapping[str, Any]) -> Experiment
 
 def clip21(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """K + 1 rounds of Clip21."""
-    import numpy as np
-
     problem, start, gap, first = _setting(instance)
     c, share = problem.constants, instance["share"]
     R = abs(1.0 - share) * first
@@ -242,15 +236,9 @@ def least(run: Experiment) -> Any:
     return values[int(values[:, :choosing].mean(axis=1).argmin()), choosing:]
 
 
-def without_noise(run: Experiment) -> Experiment:
-    """The same steps, and messages that the server receives without noise."""
-    known: Any = run.algorithm
-    return replace(run, algorithm=known.with_values(sigma=0.0), random=False)
-
-
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
     """Notes on one grid: all terms but the curvature's, and where noise contributes, what vanishes with it."""
-    quiet = without_noise if instance["family"] == "isotropic quadratics" else None
+    quiet = partial(experiments.without_noise, random=False) if instance["family"] == "isotropic quadratics" else None
 
     def share(terms: Mapping[str, float], bound: float) -> float:
         left_out = 0.0 if instance["term"] == "all three" else terms["curvature"]

@@ -27,6 +27,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
 from dpfl_theory.core import Check, Performance, Statement, WorstCase
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -41,9 +42,7 @@ class Objective:
     """A smooth function of a class with infimum 0, which gives gradients and values at points."""
 
     def __init__(self, instance: Mapping[str, Any], smoothness: float, problem: Any = None, bounded: bool = True):
-        from PEPit import PEP
-
-        self.problem, self.L, self._bounded = PEP() if problem is None else problem, smoothness, bounded
+        self.problem, self.L, self._bounded = PEPit.PEP() if problem is None else problem, smoothness, bounded
         (self.function,) = declared(self.problem, str(instance["class"]), 1, L=smoothness)
         self.world = FunctionClass(self.problem, [self.function])
 
@@ -59,13 +58,6 @@ class Objective:
         square = self.world.square(self.world.gradient(0, after) - kept)
         what = "the next residual, squared"
         return WorstCase(self.problem, {"residual^2": square, **values}, what, squared=True, **more)
-
-
-def _point() -> Any:
-    """A new vector of the problem."""
-    from PEPit import Point
-
-    return Point()
 
 
 def _numbers(instance: Mapping[str, Any], *names: str) -> Iterator[float]:
@@ -88,7 +80,7 @@ def descent(
     """
     L, slope, error, estimate = _numbers(instance, "L", "gradient", "error", "estimate")
     f = Objective(instance, L)
-    x, s = f.problem.set_initial_point(), _point()
+    x, s = f.problem.set_initial_point(), PEPit.Point()
     v = Vector(estimate * L * s)
     f.world.set_length(v, estimate * L)  # in units of gamma = ||s||
     g, before = f.gradient_and_value(x)
@@ -118,7 +110,7 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     most = b / (1 + a)  # L gamma over R at its limit
     f = Objective(instance, L, bounded=False)
     world = f.world
-    x, e = Vector(f.problem.set_initial_point()), Vector(_point())
+    x, e = Vector(f.problem.set_initial_point()), Vector(PEPit.Point())
     world.set_length(e, r)
     memory = world.gradient(0, x) - e
     algorithm = NormEC(gamma=1, alpha=a, beta=b, sigma=0)
@@ -127,7 +119,7 @@ def track(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
         world.set_length(kept, number(instance, "estimate") * L)  # in units of gamma
         after = run_round(algorithm, world, x, (memory, (memory,))).x
     else:
-        after = x - Vector(_point())
+        after = x - Vector(PEPit.Point())
     f.problem.add_constraint(L**2 * world.square(x - after) <= (most / r) ** 2 * world.square(e))
     values = {"R": 1, "residual_0": r, "alpha": a, "beta": b, "L_max": L}
     values["gamma"] = number({"step": "1", **instance}, "step") * most / L
@@ -138,7 +130,7 @@ def clip21_descent(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """One step x - gamma v. instance: class, L, ``gamma L`` <= 1."""
     L, step = _numbers(instance, "L", "gamma L")
     gamma, f = step / L, Objective(instance, L)
-    x, v = f.problem.set_initial_point(), _point()
+    x, v = f.problem.set_initial_point(), PEPit.Point()
     g, before = f.gradient_and_value(x)
     _after, after = f.gradient_and_value(x - gamma * v)
     values = {"L": L, "gamma": gamma, "gap": before, "gap_after": after}
@@ -152,7 +144,7 @@ def clip21_residual(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     L, tau, moved = _numbers(instance, "L", "tau", "moved")
     f = Objective(instance, L, bounded=False)
     world = f.world
-    x, s, e = Vector(f.problem.set_initial_point()), Vector(_point()), Vector(_point())
+    x, s, e = Vector(f.problem.set_initial_point()), Vector(PEPit.Point()), Vector(PEPit.Point())
     world.set_length(e, 1.0)
     memory = world.gradient(0, x) - e
     kept = Clip21(tau=tau).updated(WorldOperations(world), world.gradient(0, x), memory)
@@ -168,16 +160,14 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
 
     instance: class, smoothness: L_i of the clients, of which the first is checked; ``gamma L``.
     """
-    from PEPit import PEP, Expression
-
     smoothness = [number({"L": text}, "L") for text in instance["smoothness"]]
-    problem, n = PEP(), len(smoothness)
+    problem, n = PEPit.PEP(), len(smoothness)
     clients = [Objective(instance, L_i, problem, bounded=False) for L_i in smoothness]
     L = sum(smoothness) / n
     gamma = number(instance, "gamma L") / L
     world = FunctionClass(problem, [f.function for f in clients])
     x = Vector(problem.set_initial_point())
-    g, floor = tuple(world.gradient(i, x) for i in range(n)), Expression(is_leaf=False, decomposition_dict={})
+    g, floor = tuple(world.gradient(i, x) for i in range(n)), PEPit.Expression(is_leaf=False, decomposition_dict={})
     world.set_length(world.zero, 0)  # the residuals
     after = run_round(Clip21(gamma=gamma, tau=0, sigma=0), world, x, (average(g), g))
     value = sum((world.value(i, x) for i in range(1, n)), world.value(0, x)) / n
@@ -189,22 +179,18 @@ def clip21_inactive(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     return WorstCase(problem, values, "the next residual of a client, squared", squared=True)
 
 
-Tie = Callable[[Any, Any, Any], Any]
-"""(gradient, estimate, squared error) -> the condition that ties them, or None; PEPit objects."""
-
-
 def near_estimate(gradient: Any, estimate: Any, error: Any) -> Any:
     """||grad f - v||^2 <= error, v along the step: Algorithm 1."""
     return (gradient - estimate) ** 2 <= error
 
 
-def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> tuple[Objective, Any, Any]:
+def _run(instance: Mapping[str, Any], slope: float, error: float) -> tuple[Objective, Any, Any]:
     """The function, its value at x^0, and the sum of the squared steps, which are up to 1/128 below the first one."""
     f = Objective(instance, number(instance, "L"))
     x, first, total, before = f.problem.set_initial_point(), None, 0.0, None
     for text in instance["estimates"]:
         g, value = f.gradient_and_value(x)
-        s = _point()
+        s = PEPit.Point()
         square = s**2
         if first is None:
             first, before = square, value
@@ -215,21 +201,19 @@ def _run(instance: Mapping[str, Any], slope: float, error: float, tie: Tie) -> t
         length = number({"v": text}, "v") * f.L
         estimate = Vector(length * s)
         f.world.set_length(estimate, length)  # in units of gamma = ||s||
-        tied = tie(g, estimate.known, error**2 * f.L**2 * square)
-        if tied is not None:
-            f.problem.add_constraint(tied)
+        f.problem.add_constraint(near_estimate(g, estimate.known, error**2 * f.L**2 * square))
         x, total = stepped(f.world, x, estimate), total + square
     f.gradient_and_value(x)
     return f, before, total
 
 
 def _case(
-    instance: Mapping[str, Any], slope: float, error: float, tie: Tie, of: Callable[[float, Any], dict[str, Any]]
+    instance: Mapping[str, Any], slope: float, error: float, of: Callable[[float, Any], dict[str, Any]]
 ) -> WorstCase:
     """The symbols in a unit in which gamma is `GAMMA`, with the mean of the squared steps for gamma^2. alpha and beta
     are such that the step is allowed for R > L gamma. of: fields of the case, and symbols with other values, from L
     and the sum of the squared steps."""
-    f, before, total = _run(instance, slope, error, tie)
+    f, before, total = _run(instance, slope, error)
     count, more = len(instance["estimates"]), {"label": ", the gradients on the left", **of(f.L, total)}
     root, R = sp.sqrt(count), Fraction(number(instance, "error") * f.L * GAMMA)
     values = {"K": count - 1, "gamma": GAMMA, "c": sp.Rational(GAMMA) * root, "L": f.L, "L_max": f.L, "R": R}
@@ -239,18 +223,18 @@ def _case(
     return WorstCase(f.problem, values, what, unit=total / (count * GAMMA**2), **more)
 
 
-def rounds(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def rounds(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """min_k ||grad f|| for estimates within R of the gradients; the smallest gradient is added to both sides.
 
     instance: class, L, and in units of L gamma: ``gradient`` = min ||grad f||, ``error`` = R, ``estimates`` =
-    ||v^{k+1}||, one for each of the K + 1 rounds. tie: the condition between a step and the gradient.
+    ||v^{k+1}||, one for each of the K + 1 rounds.
     """
     slope, error = _numbers(instance, "gradient", "error")
     mean = slope / len(instance["estimates"]) / GAMMA
-    return _case(instance, slope, error, tie, lambda L, total: {"left": (), "shift": mean * L * total})
+    return _case(instance, slope, error, lambda L, total: {"left": (), "shift": mean * L * total})
 
 
-def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def by_angles(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """As `rounds`, for estimates within A of the gradients, and solved for f(x^0) - f_inf; the loss by curvature is
     added to both sides. ``error`` = A, which is R/(a + 1) for alpha = beta = a R; a is so large that the step is
     allowed."""
@@ -261,14 +245,14 @@ def by_angles(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimat
         R = (a + 1) * Fraction(error * L * GAMMA)
         return {"solved": "gap", "shift": 0.5 * L * total, "symbols": {"R": R, "alpha": a * R, "beta": a * R}}
 
-    return _case(instance, slope, error, tie, of)
+    return _case(instance, slope, error, of)
 
 
-def smallest_gradient(_: Statement, instance: Mapping[str, Any], tie: Tie = near_estimate) -> WorstCase:
+def smallest_gradient(_: Statement, instance: Mapping[str, Any]) -> WorstCase:
     """No gradient shorter than L gamma + 2R, which is (12) at the gap L (K + 1) gamma^2/2 that gives it this gamma,
     solved for f(x^0) - f_inf; longer gradients need a larger gap. instance: as for `rounds`, without ``gradient``."""
     error, label = number(instance, "error"), " of long gradients, L gamma^2/2 for each on the left"
-    return _case(instance, 1 + 2 * error, error, tie, lambda L, total: {"solved": "gap", "label": label})
+    return _case(instance, 1 + 2 * error, error, lambda L, total: {"solved": "gap", "label": label})
 
 
 RADIUS = 2.0
@@ -276,9 +260,7 @@ RADIUS = 2.0
 
 
 def _pair() -> tuple[Any, Any, Any]:
-    from PEPit import PEP
-
-    problem = PEP()
+    problem = PEPit.PEP()
     return problem, problem.set_initial_point(), problem.set_initial_point()
 
 

@@ -12,6 +12,7 @@ from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, 
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.rational import root
+from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.relations import Formula, Proof, algebra, exact, of
 from dpfl_theory.statements.shulgin2025 import _line as line
 from dpfl_theory.statements.shulgin2025 import _symbols as shu
@@ -133,12 +134,11 @@ def _track(*rows: str, expected: str = "holds", **more: Any) -> list[Check]:
     return worst.grid_of(worst.track, [{**axis, **more} for axis in worst.axes(_TRACKED, *rows)], expected)
 
 
-def _edges(beta: str, sum_: str, residual: str) -> tuple[Check, ...]:
+def _edges(beta: str, sum_: str, residual: str) -> Iterator[Check]:
     """Just outside each hypothesis, by their words; sum_: the largest beta."""
     found = {"gamma at its limit": {"step": "51/50"}, beta: {"beta": sum_}, residual: {"residual": "51/50"}}
     edge = {"class": "convex", **dict.fromkeys(_TRACKED.split(","), "1")}
-    named = {f"just outside {words}": {**edge, **change} for words, change in found.items()}
-    return checks("worst-case", worst.track, named, "not-applicable")
+    return edges_of("worst-case", worst.track, edge, found)
 
 
 _SUM = ("beta < alpha + R", "101/50")

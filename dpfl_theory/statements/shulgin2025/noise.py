@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery, checks
-from dpfl_theory.core.check_inputs import PrivacyClaim, PrivacyPoint
+from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, battery
+from dpfl_theory.core.check_inputs import PrivacyPoint, claim
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as shared
+from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.prescribed_noise import BUDGET, PROOF, repaired_checks
 from dpfl_theory.statements.shulgin2025._symbols import NOTATION, PAPER, SYMBOLS, statement, whole_rounds
 
@@ -27,28 +28,24 @@ def _deviation(s: Symbols, constant: Any = None) -> Any:
     return (sp.sqrt(s.v) if constant is None else constant) * sp.sqrt((s.K + 1) * sp.log(1 / s.delta)) / s.epsilon
 
 
-def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> PrivacyClaim:
-    def points() -> list[PrivacyPoint]:
-        found = []
-        with mpmath.workdps(65):
-            axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
-            for epsilon, log in itertools.product(*axes):
-                at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                squared = _squared(at, shared.variance(statement, at))
-                found.append(PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared)))
-        return found
-
-    return PrivacyClaim("the true delta", points, f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
+@claim("the true delta", f"10 <= 2 log(1/delta) where delta <= e^-5; {PROOF}")
+def _on_the_range(statement: Statement, instance: Mapping[str, Any]) -> Iterator[PrivacyPoint]:
+    with mpmath.workdps(65):
+        axes = (map(mpmath.mpf, instance[name]) for name in ("epsilon", "log(1/delta)"))
+        for epsilon, log in itertools.product(*axes):
+            at = {"K": 299, "v": 4, "epsilon": epsilon, "delta": mpmath.exp(-log)}
+            squared = _squared(at, shared.variance(statement, at))
+            yield PrivacyPoint(at, at["delta"], *shared.one_release(epsilon, squared))
 
 
 _RANGE_GRID = {"epsilon": ["1/1000", "1", "5", "10"], "log(1/delta)": ["5", "7", "11.512925464970228", "50", "2000"]}
 
 _EDGE = {"epsilon": ["10"], "log(1/delta)": ["5"]}
 _OUTSIDE: dict[str, dict[str, Any]] = {
-    "just outside epsilon <= 10": {**_EDGE, "epsilon": ["51/5"]},
-    "just outside delta <= e^-5": {**_EDGE, "log(1/delta)": ["4.985"]},
-    "just outside delta > 0": {**_EDGE, "stated": {"delta": "0"}},
-    "just outside K >= 0": {**_EDGE, "stated": {"K": "-300"}},
+    "epsilon <= 10": {"epsilon": ["51/5"]},
+    "delta <= e^-5": {"log(1/delta)": ["4.985"]},
+    "delta > 0": {"stated": {"delta": "0"}},
+    "K >= 0": {"stated": {"K": "-300"}},
 }
 
 NOISE: Statement = statement(
@@ -70,7 +67,7 @@ NOISE: Statement = statement(
     checks=battery(
         shared.rounds_together(_squared),
         Check("privacy", "v = 4 on the whole range", _on_the_range, _RANGE_GRID),
-        checks("privacy", _on_the_range, _OUTSIDE, "not-applicable"),
+        edges_of("privacy", _on_the_range, _EDGE, _OUTSIDE),
     ),
     universal=False,
 )

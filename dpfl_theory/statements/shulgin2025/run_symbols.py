@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements.run_symbols import NoiseFormula, Run, RunSymbols, named
 from dpfl_theory.statements.shulgin2025._symbols import SYMBOLS
 
@@ -15,14 +16,10 @@ __all__ = ["NORM_EC", "RUNS", "SYMBOLS", "longest_gradient"]
 
 def longest_gradient(problem: Problem, w: Array) -> float:
     """max_i ||grad f_i(w)||."""
-    import numpy as np
-
     return max(float(np.linalg.norm(problem.client_gradient(i, w))) for i in range(problem.n))
 
 
 def _constants(run: Run) -> dict[str, float]:
-    import numpy as np
-
     problem = run.problem
     assert problem is not None
     c, start = problem.constants, np.zeros(problem.d) if run.start is None else run.start

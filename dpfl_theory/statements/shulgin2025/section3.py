@@ -16,6 +16,7 @@ from dpfl_theory.algorithms.error_feedback import Clip21, DPNormSGD, ErrorFeedba
 from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -274,8 +275,6 @@ def _stationary(s: Formula, a: Any) -> Proof:
 
 def _experiment(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     """From x^0 = 10 m, above the limit, to x^K, with L = 2 and m = 3/2; a loop over numbers computes it."""
-    import numpy as np
-
     from dpfl_theory.problems.quadratic import from_matrices
     from dpfl_theory.simulation import Simulation
     from dpfl_theory.simulation.observables import Reach

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from dpfl_theory.core.formula import evaluate_side
+from dpfl_theory.lazy import stats
 from dpfl_theory.statements.zhang2021._instances import ROUNDS
 from dpfl_theory.statements.zhang2021.eq13_to_eq19 import EQ17, EQ19, noise_alone
 
@@ -51,8 +52,6 @@ def known_cohorts() -> float:
     """The epsilon at delta = 1e-5 of an observer who sees the sums and who takes part, P of N = 80 of 1920, T = 1000,
     v = 4, noise for 1.5: the rounds in which one client takes part, k of T, are together one release of multiplier
     z/sqrt(k)."""
-    from dpfl_theory.lazy import stats
-
     rate, T = 80 / 1920, 1000
     z = rate * math.sqrt(4 * T * math.log(1e5)) / 1.5
     chances = [(math.sqrt(k) / z, float(stats.binom.pmf(k, T, rate))) for k in range(1, T + 1)]

@@ -21,6 +21,7 @@ from typing import Any
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.core import Check, Statement, Values, WorstCase
 from dpfl_theory.core.formula import total
+from dpfl_theory.lazy import PEPit
 from dpfl_theory.semantics.base import EVEN, SKEWED, Vector, World, average, expected
 from dpfl_theory.semantics.operations import draws, local_path, run_round
 from dpfl_theory.semantics.performance import FunctionClass, declared
@@ -123,16 +124,16 @@ class ScalarRound:
     """A round from x with clients f_i(x) = q_i (x - m_i)^2/2, q_i of either sign, in rational arithmetic.
 
     instance: q, m (one each per client, as texts), x, Q, ``eta Q L`` or eta_l, eta_g, P, sampling, c (absent: no
-    clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise), L (absent: the largest
-    |q_i|). Independent noise is added in every local step, with mean 0 and variance s^2.
+    clipping), noise s, law (``even``, or ``skew``), sigma (deviation of the privacy noise). L is the largest |q_i|.
+    Independent noise is added in every local step, with mean 0 and variance s^2.
     """
 
     def __init__(self, instance: Mapping[str, Any]) -> None:
         q, m = (tuple(map(F, instance[name])) for name in ("q", "m"))
         self.x, self.Q, self.P, self.N = F(instance["x"]), int(instance["Q"]), int(instance["P"]), len(q)
-        self.L = F(instance.get("L", max(map(abs, q))))
-        if any(abs(h) > self.L for h in q) or not 1 <= self.P <= self.N:
-            raise ValueError("L is not a smoothness constant of every client, or P is not a number of clients")
+        if not 1 <= self.P <= self.N:
+            raise ValueError("P is not a number of clients")
+        self.L = max(map(abs, q))
         self.eta = F(instance["eta_l"]) if "eta_l" in instance else F(instance["eta Q L"]) / (self.Q * self.L)
         self.eta_g = F(instance.get("eta_g", 1))
         self.sampling = str(instance.get("sampling", "without"))
@@ -203,19 +204,17 @@ class ScalarRound:
 _SHOWN = ("N", "P", "Q", "L", "eta_l", "eta_g", "sigma_l", "sigma_g", "square", "alpha")
 
 
-def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> list[Values]:
+def rounds(_: Statement, instance: Mapping[str, Any], instead: Mapping[str, str] | None = None) -> Iterator[Values]:
     """One round from every point x, for every sampling, of the instance.
 
     instead: symbols that take another quantity of `ScalarRound.values`, by its name.
     """
-    found = []
     once = {x: ScalarRound({**instance, "x": x}) for x in instance["x"]}
     for sampling in instance.get("samplings", [instance.get("sampling", "without")]):
         for x in instance["x"]:
             values = once[x].values(sampling)
             values |= {symbol: values[other] for symbol, other in (instead or {}).items()}
-            found.append(Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}}))
-    return found
+            yield Values(values, {"x": x, "sampling": sampling, **{name: values[name] for name in _SHOWN}})
 
 
 # Worst cases: of the phases' messages.
@@ -231,13 +230,11 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     instance: N, P, Q, ``eta Q L``; sampling; noisy; factors: the clipping factors alpha_i of the ways in which a
     client's noises fall, in turn (1 where there are none); known: the factors alpha~_i.
     """
-    from PEPit import PEP, Expression, Point
-
     N, P, Q = (int(instance[name]) for name in ("N", "P", "Q"))
     eta, noisy = float(Fraction(instance["eta Q L"])) / Q, bool(instance["noisy"])
-    problem = PEP()
+    problem = PEPit.PEP()
     functions = declared(problem, "non-convex", N)
-    noises = {("error", 0, i, q): Point() for i in range(N) for q in range(Q)} if noisy else {}
+    noises = {("error", 0, i, q): PEPit.Point() for i in range(N) for q in range(Q)} if noisy else {}
     symbols = {symbol.name for symbol in statement.quantities}
     products = bool({"cohort_product", "common_product"} & symbols)
     variance: Any = 0.0
@@ -246,7 +243,7 @@ def performance(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
         # on no side would only burden the solver.
         first, *rest = noises.values()
         spoken = products or "sigma_l" in symbols
-        variance = Expression() if spoken else first**2
+        variance = PEPit.Expression() if spoken else first**2
         for n in noises.values() if spoken else rest:
             problem.add_constraint(n**2 <= variance)
     turn = itertools.cycle(float(Fraction(v)) for v in instance["factors"]) if "factors" in instance else None
@@ -301,12 +298,10 @@ def local_steps(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     every noise takes the values n and -n with equal probability; middle. L = 1, f_i smooth and not convex. With two
     clients both gradients differ from grad f(x_t) by the same length, so that sigma_g is that length.
     """
-    from PEPit import PEP, Expression
-
     Q, N = int(instance["Q"]), int(instance.get("clients", 1))
     noisy, eta = bool(instance.get("noisy")), float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
-    variance: Any = Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
+    problem = PEPit.PEP()
+    variance: Any = PEPit.Expression() if noisy else 0.0  # sigma_l^2, at least every noise's square
     world = FunctionClass(problem, declared(problem, "non-convex", N), variance)
     x = world.zero if "clients" in instance else Vector(problem.set_initial_point())
     phases = Phases(world, x, eta, Q, [1.0] * N, noisy=noisy)
@@ -330,11 +325,9 @@ def worst_round(statement: Statement, instance: Mapping[str, Any]) -> WorstCase:
     f(x^0) - E f(x^1) replaces f(x^0) - f*, which is larger, and the amount by which it may be below zero is added to
     both sides.
     """
-    from PEPit import PEP
-
     P, Q, eta_g = int(instance["P"]), int(instance["Q"]), float(Fraction(instance["eta_g"]))
     eta = float(Fraction(instance["eta Q L"])) / Q
-    problem = PEP()
+    problem = PEPit.PEP()
     world = FunctionClass(problem, declared(problem, instance["class"], 2))
     least = world.mean_value(world.minimiser_at_origin())
 

@@ -12,7 +12,7 @@ after a round that starts there with eta_g = 1. That distance is the mean square
 symbols are computed. The second moment of a cohort's mean has a closed form. Gaussian stochastic gradients run on
 quadratics that are not clipped, whose local phases are linear in the noise.
 
-The catalogue imports this module to list its statements, so NumPy and the algorithms are imported where they are used.
+The catalogue imports this module to list its statements, so the simulation is imported where it is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.fedavg import DPFedAvg
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg, UnclippedTwoSidedFedAvg
 from dpfl_theory.core import Experiment, Statement, Values
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.statements.experiments import experiment, problem_of, start_of
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.zhang2021._instances import ROUNDS, RUNS, SAMPLES, TREES
@@ -138,8 +141,6 @@ def symbols_of(
     """The symbols of a round from x (d,), without replacement or, for the sampling ``anew``, with it and a run for
     every draw. Threshold c [X], inf for none; the gradients' noise has this deviation [F/X] in each coordinate. sigma_g
     is the deviation at x: a step given x_t may use no more of it."""
-    import numpy as np
-
     if deviation and math.isfinite(c):
         raise ValueError("with noise the clipping factors are random: give no threshold")
     N, d = problem.n, problem.d
@@ -207,9 +208,6 @@ def one_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem; P; Q; sampling; ``eta Q L``; eta_g; c over the median length of the updates (absent: no
     clipping); deviation of the stochastic gradients; sigma of the privacy noise over the median length; distance.
     """
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
     from dpfl_theory.simulation import NoisyGradient
     from dpfl_theory.simulation.observables import Reach
 
@@ -244,7 +242,6 @@ def local_phase(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem; Q; ``eta Q L``; deviation of the stochastic gradients; distance; middle: the symbol A_1 is
     measured by the middle line of (15).
     """
-    from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.simulation import NoisyGradient
 
     problem, start, eta, Q, deviation = _initial_conditions(instance)
@@ -259,9 +256,6 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
     instance: problem, with one output; P; share: of a client's records, drawn independently by every client; ``eta L``;
     clipped: the number of records whose gradient is longer than the threshold; distance.
     """
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
     from dpfl_theory.problems.losses import LOSS
     from dpfl_theory.simulation import RecordGradient
     from dpfl_theory.simulation.observables import Reach
@@ -296,8 +290,6 @@ def record_round(_: Statement, instance: Mapping[str, Any]) -> Experiment:
 def _axes(clients: int, dimension: int, threshold: float) -> Problem:
     """Identical clients with the mean of the Huber losses of d scaled coordinates, ||x||^2/2 for |x_j| <=
     threshold/sqrt(d). Its gradients are at most as long as the threshold."""
-    import numpy as np
-
     from dpfl_theory.problems.data import Dataset
     from dpfl_theory.problems.linear_model import from_dataset
 
@@ -320,9 +312,6 @@ def simulated(limits: StepLimits) -> Callable[[Statement, Mapping[str, Any]], Ex
     """
 
     def build(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-        import numpy as np
-
-        from dpfl_theory.algorithms.fedavg import DPFedAvg
         from dpfl_theory.problems.heterogeneity import sigma_global
 
         problem = problem_of(instance, {"huber-axes": _axes})

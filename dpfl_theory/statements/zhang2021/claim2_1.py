@@ -8,8 +8,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
 from dpfl_theory.core import Hypothesis, Sides, Statement, battery
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment
 from dpfl_theory.statements.instances import Instances, Runs, edge, row
@@ -37,22 +39,19 @@ def _points(instance: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], Any, 
         yield at, clients, clients.stationary("model", step=step, steps=Q, threshold=c)
 
 
-def missed(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def missed(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """Every stationary point x, or end of an interval of them, and its distance from x*."""
-    found = []
     for at, clients, points in _points(instance):
         for x in {x for p in points for x in (p.low, p.high)}:
             if x is None:
                 raise ValueError("the means of clipped models are bounded, so stationary points must be")
             distance = (clients.optimum - x) ** 2
-            found.append(Values({"k": at["k"], "c": at["c"], "E_distance": distance}, {**at, "x": x}))
-    return found
+            yield Values({"k": at["k"], "c": at["c"], "E_distance": distance}, {**at, "x": x})
 
 
-def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def formula_cases(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """x = lambda c/(3 - 2 lambda) is the only stationary point and attracts, each of formula and point at most the
     other."""
-    cases = []
     for at, _, points in _points(instance):
         ratio = (1 - at["eta_l"]) ** at["Q"]
         if not 0 < ratio < 1:
@@ -61,8 +60,7 @@ def formula_cases(_: Statement, instance: Mapping[str, Any]) -> list[Case]:
         alone = len(points) == 1 and points[0].stability == "attracting"
         x = points[0].point if alone and points[0].point is not None else printed + 1
         values = {**at, "lambda": ratio, "stationary points": len(points)}
-        cases += [Case(values, x, printed), Case(values, printed, x)]
-    return cases
+        yield from (Case(values, x, printed), Case(values, printed, x))
 
 
 _point = partial(
@@ -111,9 +109,6 @@ def _bounded(s: Formula) -> Proof:
 
 def _experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """A run without noise against a loop over numbers."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import ModelClippedFedAvg
     from dpfl_theory.problems.scalar import claim_2_1
     from dpfl_theory.simulation import NoisyGradient
 

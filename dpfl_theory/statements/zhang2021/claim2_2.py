@@ -20,15 +20,17 @@ step of gradient descent on a loss whose derivative is clip(Lambda grad f_i(x), 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 from dpfl_theory.core import Check, Hypothesis, Sides, Statement, Symbol, Symbols, battery, checks
 from dpfl_theory.core.check_inputs import Case, Experiment, Values
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
+from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.experiments import experiment, problem_of
 from dpfl_theory.statements.instances import Instance, problem
@@ -76,16 +78,15 @@ def off_optimum(clients: ScalarQuadratics, once: PiecewiseLinear) -> Fraction:
     return farthest if farthest > 0 or (calm and len(points) == 1) else Fraction(1)
 
 
-def reached_cases(statement: Statement, instance: Mapping[str, Any]) -> list[Case]:
+def reached_cases(statement: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """Q = 1 with the witness and with the statement's own step: the optimum is the only stationary point, and every
     iteration ends there."""
-    clients, cases = scalar(instance), []
+    clients = scalar(instance)
     for c in map(Fraction, instance["c"]):
         for step in (witness(clients, c), _prescribed(statement, clients, c)):
             once = clients.round_map("difference", step=step, steps=1, threshold=c)
             values = {"c": c, "eta_l": step, "optimum": clients.optimum}
-            cases.append(Case(values, off_optimum(clients, once), Fraction(0)))
-    return cases
+            yield Case(values, off_optimum(clients, once), Fraction(0))
 
 
 def _prescribed(statement: Statement, clients: ScalarQuadratics, c: Fraction) -> Fraction:
@@ -169,10 +170,6 @@ def _outside(s: Formula, R: Any, r: Any, p: Any, q: Any, t: Any) -> Proof:
 
 def _run(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """Q = 1 with the prescribed step, from ``distance`` times R away from the solution nearest to the start."""
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-
     problem, c = problem_of(instance), float(instance["c"])
     constants, w_star = problem.constants, problem.constants.w_star
     assert w_star is not None
@@ -267,9 +264,8 @@ def _integral(a: Fraction, b: Fraction, weight: Fraction, c: Fraction, x: Fracti
     return weight * a**2 * inner**2 / 2 + c * (way - inner)
 
 
-def grown(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def grown(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """The clipped part of the loss at x, and the integral of the clipped gradient (6) from the minimiser to x."""
-    found = []
     for a in map(Fraction, instance["a"]):
         b, c, eta = (Fraction(instance[name]) for name in ("b", "c", "eta_l"))
         weight = reweighting(a, eta, instance["Q"])
@@ -279,8 +275,7 @@ def grown(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             x = b / a + times * c / (weight * a**2)
             symbols = {"a": a, "b": b, "c": c, "weight": weight, "residual": a * x - b}
             symbols["potential"] = _integral(a, b, weight, c, x)
-            found.append(Values(symbols, {"a": a, "b": b, "c": c, "Lambda": weight, "x": x}))
-    return found
+            yield Values(symbols, {"a": a, "b": b, "c": c, "Lambda": weight, "x": x})
 
 
 _INSTANCE: dict[str, Any] = {"a": ["1", "2", "6", "1/3"], "b": "-3", "c": "1", "eta_l": "1/50", "Q": 3}
@@ -363,10 +358,10 @@ REPAIRED: Statement = replace(
 )
 
 
-def better(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def better(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """f - f* at the stationary point with clipped updates, and without, less a thousandth of it so that equality is no
     success; both points are unique and attract."""
-    clients, values = scalar(instance), []
+    clients = scalar(instance)
     for step, Q, c in ((Fraction(e), math.inf if q is None else q, Fraction(c)) for e, q, c in instance["runs"]):
         found = []
         for clipping, bound in (("difference", c), ("none", None)):
@@ -376,14 +371,10 @@ def better(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
             found.append(point.point)
         at = {"eta_l": step, "Q": Q, "c": c, "clipped": found[0], "unclipped": found[1]}
         ends = [clients.value(x) - clients.value(clients.optimum) for x in found]
-        values.append(Values({"E_clipped_end": ends[0], "E_plain_end": ends[1] - ends[1] / 1000}, at))
-    return values
+        yield Values({"E_clipped_end": ends[0], "E_plain_end": ends[1] - ends[1] / 1000}, at)
 
 
 def _both_runs(_: Statement, instance: Mapping[str, Any]) -> Experiment:
-    import numpy as np
-
-    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
     from dpfl_theory.problems.scalar import equation_8_problem
 
     problem, start, rounds = equation_8_problem(), np.array([float(instance["start"])]), int(instance["rounds"])

@@ -3,7 +3,7 @@ steps that (15), sharpened, allows; and the bound on the clipping factors that i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import astuple, replace
 from fractions import Fraction
 from functools import partial
@@ -214,14 +214,13 @@ def _factors(s: Symbols, factor: Any) -> Sides:
     return Sides(lhs={"factors": sp.Abs(drawn - mean)}, rhs={"lengths": factor * sp.Abs(s.drawn - s.mean)})
 
 
-def drawn(_: Statement, instance: Mapping[str, Any]) -> list[Values]:
+def drawn(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """A single stochastic gradient g = a or b with probability 1/2 each (Q = 1, one dimension): both values of g."""
-    found, eta = [], Fraction(instance["eta_l"])
+    eta = Fraction(instance["eta_l"])
     for c in map(Fraction, instance["c"]):
         for low, high in instance["g"]:
             a, b = Fraction(low), Fraction(high)
-            found += [Values({"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}) for g in (a, b)]
-    return found
+            yield from (Values({"c": c, "eta_l": eta, "drawn": abs(g), "mean": abs(a + b) / 2}) for g in (a, b))
 
 
 def _near_threshold(expected: str = "holds") -> Check:

@@ -27,24 +27,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import (
-    Check,
-    Hypothesis,
-    Outcome,
-    Sides,
-    Statement,
-    Symbols,
-    battery,
-    checks,
-    formula,
-    whole,
-)
-from dpfl_theory.core.check_inputs import ConstantClaim, Escape, Experiment, PrivacyClaim, PrivacyPoint
+from dpfl_theory.core import Check, Hypothesis, Outcome, Sides, Statement, Symbols, battery, checks, formula, whole
+from dpfl_theory.core.check_inputs import ConstantClaim, Escape, Experiment, PrivacyPoint, claim
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements import rates
+from dpfl_theory.statements.experiments import without_noise
 from dpfl_theory.statements.instances import Runs, problem
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.zhang2021 import _symbols as zhang
@@ -152,39 +142,31 @@ def _room(_: Formula, cells: int) -> Proof:
 
 
 def _certified(
-    statement: Statement,
-    instance: Mapping[str, Any],
-    sampling: str = "poisson",
-    proof: Any = None,
-    replace: bool = False,
-) -> PrivacyClaim:
+    statement: Statement, instance: Mapping[str, Any], sampling: str = "poisson", replace: bool = False
+) -> Iterator[PrivacyPoint]:
     """instance: points, and ``times``, by how much the noise's variance exceeds the prescribed one (1 where absent)."""
     from dpfl_theory.privacy import sampling as schemes
     from dpfl_theory.privacy.events import Repeated
     from dpfl_theory.privacy.pld import epsilon_limits, epsilon_low
 
-    def points() -> list[PrivacyPoint]:
-        found = []
-        for N, P, T, epsilon in instance["N, P, T, epsilon"]:
-            symbols = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
-            scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
-            z = math.sqrt(P * formula.evaluate_side(statement, "rhs", symbols))
-            if times > 1:  # for comparison: a lower limit for the prescribed noise itself
-                symbols["epsilon without the factor, at least"] = epsilon_low(
-                    Repeated(scheme(P / N, z, replace), T), symbols["delta"]
-                )
-            limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), symbols["delta"])
-            found.append(PrivacyPoint(symbols, epsilon, limits.low, limits.high))
-        return found
-
-    return PrivacyClaim("the true epsilon", points, proof)
+    scheme, times = getattr(schemes, sampling), int(instance.get("times", 1))
+    for N, P, T, epsilon in instance["N, P, T, epsilon"]:
+        symbols = {"N": N, "P": P, "T": T, "c": 1, "epsilon": epsilon, "delta": float(instance["delta"])}
+        z = math.sqrt(P * formula.evaluate_side(statement, "rhs", symbols))
+        if times > 1:  # for comparison: a lower limit for the prescribed noise itself
+            symbols["epsilon without the factor, at least"] = epsilon_low(
+                Repeated(scheme(P / N, z, replace), T), symbols["delta"]
+            )
+        limits = epsilon_limits(Repeated(scheme(P / N, math.sqrt(times) * z, replace), T), symbols["delta"])
+        yield PrivacyPoint(symbols, epsilon, limits.low, limits.high)
 
 
-_proved = partial(
-    _certified,
-    proof="proved for every q = P/N, delta in (0, 1) and T >= 80 ln(1/delta), by the moments of the sampled Gaussian "
-    "of order 1 + ceil(sqrt(8) ln(1/delta)/epsilon)",
-)
+_EPSILON = "the true epsilon"
+_proved = claim(
+    _EPSILON,
+    "proved for every q = P/N, delta in (0, 1) and T >= 80 ln(1/delta), by the moments of the sampled Gaussian of "
+    "order 1 + ceil(sqrt(8) ln(1/delta)/epsilon)",
+)(_certified)
 _REPLACED = "It certifies v = 16 for the other neighbours, at these points; the statement concerns zero-out with v = 4."
 
 
@@ -198,10 +180,11 @@ def _certificates() -> Iterator[Check]:
     of_paper = ([1920, 80, T, epsilon] for T, epsilon in ((1000, 1.5), (10000, 5.0), (3316, 5.75)))
     points = _points(*of_paper, [100, 2, 14400, 5.75], everybody)
     yield Check("privacy", "independent clients", _proved, points)
-    yield Check("privacy", "cohorts of fixed size, at these points", partial(_certified, sampling="fixed_size"), points)
+    fixed = claim(_EPSILON)(partial(_certified, sampling="fixed_size"))
+    yield Check("privacy", "cohorts of fixed size, at these points", fixed, points)
     for clients, sampling in (("independent clients", "poisson"), ("cohorts of fixed size", "fixed_size")):
         name = f"4 times the noise where a client's data set is replaced, {clients}, at these points"
-        build = partial(_certified, sampling=sampling, replace=True)
+        build = claim(_EPSILON)(partial(_certified, sampling=sampling, replace=True))
         yield Check("privacy", name, build, {**points, "times": 4}, part=_REPLACED)
     # ln(1/delta) = 11.513.
     for name, T, epsilon in (
@@ -459,18 +442,13 @@ def _squares(run: Experiment) -> Any:
     return done[name].mean
 
 
-def _without_noise(run: Experiment) -> Experiment:
-    known: Any = run.algorithm
-    return replace(run, algorithm=known.with_values(sigma=0.0), replicates=2)
-
-
 def fitted(instance: Mapping[str, Any], found: Sequence[Experiment], statement: Statement) -> dict[str, Any]:
     """Notes on one grid: the bound's two terms, and what vanishes with the noise."""
 
     def share(terms: Mapping[str, float], bound: float) -> float:
         return (terms["initialisation"] + terms["privacy"]) / bound
 
-    return rates.fitted(statement, instance, found, _squares, share, _without_noise)
+    return rates.fitted(statement, instance, found, _squares, share, partial(without_noise, replicates=2))
 
 
 COROLLARY: Statement = zhang.statement(
