@@ -72,33 +72,29 @@ def _bounding_difference(h: Round) -> Any:
     return (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1)
 
 
-def _gradients(h: Round) -> tuple[list[Any], Any]:
-    """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
-    steps = require_attribute(h, "local_steps", "local-steps")
+def _path(h: Round, observable: str) -> tuple[list[Any], list[Any]]:
+    """Every client's points w_{k,0}, ..., w_{k,E} and its gradients there, E + 1 arrays (n, S, d) each."""
+    steps = require_attribute(h, "local_steps", observable)
 
-    def compute() -> tuple[list[Any], Any]:
-        w, found = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0), []
+    def compute() -> tuple[list[Any], list[Any]]:
+        points, gradients = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)], []
         for _ in range(steps):
-            found.append(h.context.gradients(w))
-            w = w - h.local_step[None, :, None] * found[-1]
-        return [*found, h.context.gradients(w)], w
+            gradients.append(h.context.gradients(points[-1]))
+            points.append(points[-1] - h.local_step[None, :, None] * gradients[-1])
+        return points, [*gradients, h.context.gradients(points[-1])]
 
-    answer: tuple[list[Any], Any] = cached(h, "gradients", compute)
-    return answer
+    found: tuple[list[Any], list[Any]] = cached(h, "path", compute)
+    return found
+
+
+def _gradients(h: Round) -> list[Any]:
+    """Every client's gradients along its local steps, E + 1 arrays (n, S, d)."""
+    return _path(h, "local-steps")[1]
 
 
 def _local_points(h: Round) -> list[Any]:
     """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
-    steps = require_attribute(h, "local_steps", "local-suboptimality")
-
-    def compute() -> list[Any]:
-        found = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)]
-        for _ in range(steps - 1):
-            found.append(found[-1] - h.local_step[None, :, None] * h.context.gradients(found[-1]))
-        return found
-
-    points: list[Any] = cached(h, "local points", compute)
-    return points
+    return _path(h, "local-suboptimality")[0][:-1]
 
 
 def _local_mean_suboptimality(h: Round) -> Any:
@@ -119,12 +115,11 @@ def _squares(arrays: Any) -> Any:
 
 
 def _end_distance(h: Round) -> Any:
-    return _squares([_gradients(h)[1] - minimiser(h, "end-distance-squared")])
+    return _squares([_path(h, "local-steps")[0][-1] - minimiser(h, "end-distance-squared")])
 
 
 def _gradient_change(h: Round) -> Any:
-    found = _gradients(h)[0]
-    return _squares([after - before for before, after in itertools.pairwise(found)])
+    return _squares([after - before for before, after in itertools.pairwise(_gradients(h))])
 
 
 def _factor_deviation(h: Round, power: int) -> Any:
@@ -263,14 +258,14 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "mean over the clients of the squared gradients along their local steps, summed",
-        lambda h: _squares(_gradients(h)[0][:-1]),
+        lambda h: _squares(_gradients(h)[:-1]),
     ),
     nonnegative(
         "next-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
         "mean over the clients of the squared gradients after each of their local steps, summed",
-        lambda h: _squares(_gradients(h)[0][1:]),
+        lambda h: _squares(_gradients(h)[1:]),
     ),
     nonnegative(
         "gradient-change-squared",
