@@ -137,6 +137,10 @@ def falsify(
     rules: Mapping[str, Rule] = {}
     reasons: dict[str, str] = {}
 
+    def spent() -> float:
+        """The share of the search that is done."""
+        return (time.monotonic() - started) / budget if instances is None else tried / instances
+
     def run(check: Check, instance: Mapping[str, Any], maximum: float) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -148,9 +152,8 @@ def falsify(
 
     def measured(check: Check, instance: Mapping[str, Any], maximum: float) -> float | None:
         try:
-            if (
-                limit is None or maximum == math.inf
-            ):  # a recorded one was tried; here, it compiles the kernels that its variations use
+            # A recorded one was tried; here, it compiles the kernels that its variations use.
+            if limit is None or maximum == math.inf:
                 return run(check, instance, maximum)
             left = math.inf if instances is not None else started + budget - time.monotonic()
             return limited(lambda: run(check, instance, maximum), min(limit, max(LEAST_SECONDS, left)))
@@ -174,8 +177,7 @@ def falsify(
             kept.append(Candidate(excess, check, instance))
             kept.sort(key=lambda f: -f.excess)
         if progress is not None:
-            share = _spent(started, budget, tried, instances)
-            progress(tried, min(1.0, share), kept[0].excess if kept else -1.0)
+            progress(tried, min(1.0, spent()), kept[0].excess if kept else -1.0)
 
     with one_thread():
         for check in bases:
@@ -186,14 +188,12 @@ def falsify(
         runs = {f.check.name: f.check.make(statement) for f in kept}
         rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
-        while _spent(started, budget, tried, instances) < 1.0:
+        while spent() < 1.0:
             # Half of the time start from any: a near equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        last = replace(
-            best.check.make(statement, best.instance), known={}
-        )  # known for the recorded instance, if at all
+        last = replace(best.check.make(statement, best.instance), known={})  # known of the recorded one, if at all
         name = f"found from: {best.check.name}"
         found = functools.wraps(best.check.build)(lambda *_: last)
         again = replace(best.check, name=name, instance=best.instance, build=found)
@@ -228,19 +228,12 @@ def _run_recorded(statement: Statement, checks: Sequence[Check], settings: Setti
             raise InputError(f"check {check.name!r} of {statement.id}: {evidence.reason}")
 
 
-def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:
-    """The share of the search that is done."""
-    return (time.monotonic() - begun) / budget if instances is None else tried / instances
-
-
 def _work(experiment: Experiment) -> float:
     """The approximate number of single-coordinate gradients in one replicate of a run."""
-    own = experiment.rounds * experiment.problem.n * experiment.problem.d * _steps(experiment.algorithm)
+    run = getattr(experiment.algorithm, "run", experiment.algorithm)
+    steps = float(getattr(run, "local_steps", 1) or 1)
+    own = experiment.rounds * experiment.problem.n * experiment.problem.d * steps
     return own + (0.0 if experiment.rival is None else _work(experiment.rival))
-
-
-def _steps(algorithm: Any) -> float:
-    return float(getattr(getattr(algorithm, "run", algorithm), "local_steps", 1) or 1)
 
 
 def _built(

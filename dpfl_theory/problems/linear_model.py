@@ -18,7 +18,7 @@ from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.risk import Rounding
 from dpfl_theory.problems.sparse import gathered, is_sparse
-from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, sparse_matrix, vector
+from dpfl_theory.problems.validation import choice, count, finite_array, nonnegative, sparse_matrix, vector
 
 if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
@@ -50,7 +50,7 @@ def linear_data(
     [[2.0], [1.0]]
     """
     choice("loss", loss, tuple(LOSSES))
-    x = sparse_matrix("the features x", x) if is_sparse(x) else matrix("the features x", x)
+    x = sparse_matrix("the features x", x) if is_sparse(x) else finite_array("the features x", x, 2)
     y = vector("the labels y", y, x.shape[0])
     count("classes", classes, 2 if loss == "softmax" else 1)
     sizes = [len(own) for own in clients]

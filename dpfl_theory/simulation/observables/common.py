@@ -98,19 +98,15 @@ def _log_dissimilarity(h: Round) -> Any:
 
 
 def _gap_ceiling(reach: Reach) -> float:
-    return (
-        float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
-        if reach.update_floor
-        else math.inf
-    )
+    if not reach.update_floor:
+        return math.inf
+    return float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
 
 
 def _excess_ceiling(reach: Reach) -> float:
-    return (
-        reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima))
-        if reach.update_floor
-        else math.inf
-    )
+    if not reach.update_floor:
+        return math.inf
+    return reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima))
 
 
 def _suboptimality_ceiling(reach: Reach) -> float:
