@@ -150,12 +150,10 @@ def client_bounds(data: LinearData) -> Array:
         c[i] = (gathered(centres[own], x) / m).ravel()
         total[i], weight[i] = math.fsum(far[own]) / m, math.fsum(radii[own]) / m
     top, top_joint = _tops(data, radii)
-    r = np.array([min(total[i], math.sqrt(weight[i] * top[i])) for i in range(n)])
+    r = np.minimum(total, np.sqrt(weight * top))
     apart = np.linalg.norm(c - c.mean(axis=0), axis=1)
     triangle = (1.0 - 2.0 / n) * r + float(np.mean(r))
-    joint = np.empty(n)
-    for i in range(n):
-        joint[i] = math.sqrt(((1.0 - 2.0 / n) * weight[i] + float(np.mean(weight))) * top_joint[i])
+    joint = np.sqrt(((1.0 - 2.0 / n) * weight + float(np.mean(weight))) * top_joint)
     return np.asarray((apart + np.minimum(triangle, joint)) * (1.0 + 1e-12))
 
 
@@ -374,12 +372,8 @@ def _tops(data: LinearData, radii: Array) -> tuple[Array, Array]:
 def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
     """The gradient of half the variance, ``(1/m) sum_j ||x_j||^2 S_j s_j x_j^T - H_i grad f_i``, S_j the slopes' own
     derivative; products with S_j and H_i as differences."""
-    data = problem.data
-    own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
-    x, y, threshold = data.x[own], data.y[own], data.threshold[own]
-    z = x @ w.reshape(data.classes, -1).T
-    loss = LOSS[data.loss]
-    z = z if loss.classwise else z[:, 0]
+    data, (own, z) = problem.data, problem.own_logits(i, w)
+    x, y, threshold, loss = data.x[own], data.y[own], data.threshold[own], LOSS[data.loss]
     s = loss.slope(z, y, threshold)
     bent = (loss.slope(z + 1e-4 * s, y, threshold) - loss.slope(z - 1e-4 * s, y, threshold)) / 2e-4
     weighted = bent.reshape(len(y), -1) * squares(x)[:, None]

@@ -160,7 +160,7 @@ class LinearModel(Problem):
         """The numerical side on the engine's device; the records are sent there once."""
         return LinearKernels(self, engine)
 
-    def _client(self, i: int, w: Array) -> tuple[slice, Array]:
+    def own_logits(self, i: int, w: Array) -> tuple[slice, Array]:
         """Client i's records and their logits at w."""
         own = slice(int(self.data.offsets[i]), int(self.data.offsets[i + 1]))
         z = self.data.x[own] @ w.reshape(self.data.classes, -1).T
@@ -168,13 +168,13 @@ class LinearModel(Problem):
 
     def client_value(self, i: int, w: Array) -> float:
         """f_i(w) [F]."""
-        own, z = self._client(i, w)
+        own, z = self.own_logits(i, w)
         losses = LOSS[self.data.loss].value(z, self.data.y[own], self.data.threshold[own])
         return float(np.mean(losses)) + 0.5 * self.data.ridge * float(w @ w)
 
     def client_gradient(self, i: int, w: Array) -> Array:
         """grad f_i(w), shape (d,) [F/X]."""
-        own, z = self._client(i, w)
+        own, z = self.own_logits(i, w)
         slopes = LOSS[self.data.loss].slope(z, self.data.y[own], self.data.threshold[own])
         mean = gathered(slopes.reshape(len(z), -1), self.data.x[own]) / len(z)
         return np.asarray(mean.ravel() + self.data.ridge * w)
