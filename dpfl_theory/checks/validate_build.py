@@ -74,8 +74,9 @@ def _fit(statement: Statement, check: Check, built: Any) -> None:
         _outcome(built)
     if isinstance(built, claims.Experiment):
         for name in ("rounds", "replicates"):
-            if (fault := _count(name, getattr(built, name))) is not None:
-                raise BuildError(fault)
+            value = getattr(built, name)
+            if isinstance(value, bool) or not isinstance(value, kinds.Integral) or int(value) < 1:
+                raise BuildError(f"{name} is {_shown(value)}: give a whole number of at least 1")
     if isinstance(built, (claims.Values, claims.WorstCase, claims.Experiment)):
         values = built.symbol_values if isinstance(built, claims.Values) else built.values
         problem = built.problem if isinstance(built, claims.Experiment) else None
@@ -89,11 +90,6 @@ def _outcome(built: claims.Outcome) -> None:
         raise BuildError(f"its Outcome has the reason {_shown(built.reason)}: give a sentence")
     if not isinstance(built.notes, Mapping):
         raise BuildError(f"its Outcome has the notes {_shown(built.notes)}: give a mapping of names to plain data")
-
-
-def _count(name: str, value: Any) -> str | None:
-    whole = isinstance(value, kinds.Integral) and not isinstance(value, bool)
-    return None if whole and int(value) >= 1 else f"{name} is {_shown(value)}: give a whole number of at least 1"
 
 
 def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> None:
