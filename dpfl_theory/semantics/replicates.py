@@ -22,6 +22,7 @@ from dpfl_theory.semantics.base import Vector, World, mapped
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.simulation import Algorithm
 from dpfl_theory.simulation.base import Context, Round
+from dpfl_theory.simulation.local_updates import shrunk
 
 __all__ = ["AVERAGES", "Iterated", "Replicates", "first_vector"]
 
@@ -101,10 +102,7 @@ class Replicates(World):
         return self._context.engine.xp.sqrt(self.inner(v.known, v.known))
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        xp = self._context.engine.xp
-        length = self.length(v)
-        factor = xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
-        return Vector(v.known * factor)
+        return Vector(v.known * shrunk(self._context.engine.xp, self.length(v), threshold, False))
 
     def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
         xp = self._context.engine.xp

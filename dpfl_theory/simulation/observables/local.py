@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.local_updates import shrunk
 from dpfl_theory.simulation.observables.base import (
     NO_UPDATES,
     Observable,
@@ -45,10 +46,7 @@ def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
 
 def _bounding_factor(h: Round) -> Any:
     """C/||u_i||, and 0 for u_i = 0, which is not sent."""
-    xp = h.context.engine.xp
-    norms, bound = norms_and_threshold(h, "bounding")
-    moving = norms > 0.0
-    return xp.where(moving, bound / xp.where(moving, norms, 1.0), 0.0)
+    return shrunk(h.context.engine.xp, *norms_and_threshold(h, "bounding"), True)
 
 
 def _clipping_factors(h: Round) -> Any:
