@@ -25,9 +25,9 @@ from dpfl_theory.checks.perturb_instance import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
 from dpfl_theory.core import Check, Experiment, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence
+from dpfl_theory.core.expressions import compiled
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.errors import DpflError, InputError, format_error
-from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 
@@ -294,13 +294,12 @@ def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, 
         return {}
 
     def rule(expression: Any) -> Rule:
-        symbols = sorted(expression.free_symbols, key=str)
-        # Compiled: every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
-        formula = sp.lambdify(symbols, expression, "mpmath")
+        # Every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
+        names, formula = compiled(expression, "mpmath")
 
         def value(values: Mapping[str, float]) -> float:
             try:
-                return float(formula(*(values[symbol.name] for symbol in symbols)))
+                return float(formula(*(values[name] for name in names)))
             except (KeyError, TypeError, ArithmeticError):  # a symbol is missing, a root of a negative number, or 1/0
                 return math.nan
 

@@ -103,10 +103,7 @@ def _squared(name: str, value: Any) -> bool:
 
 def _rational(value: Any) -> Any:
     """A number as sympy's: a float is converted to the binary fraction that it holds."""
-    if isinstance(value, (int, float, Fraction)):
-        exact = Fraction(value)
-        return sp.Rational(exact.numerator, exact.denominator)
-    return sp.sympify(value)
+    return sp.sympify(Fraction(value) if isinstance(value, float) else value)
 
 
 def _down(value: Fraction) -> float:

@@ -16,7 +16,7 @@ from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from dpfl_theory.errors import DpflError
 from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.sparse import terms
+from dpfl_theory.problems.sparse import terms, unit_rows
 
 Mask = NDArray[np.bool_]
 
@@ -90,12 +90,6 @@ def _positive_pairs(a: csr_array | Array) -> NDArray[np.bool_]:
     )
 
 
-def _unit_rows(x: Array) -> Array:
-    """Rows of length one (zero rows stay): margins keep their signs, and the solver's tolerance means something."""
-    length = np.linalg.norm(x, axis=1)
-    return np.asarray(x / np.where(length > 0.0, length, 1.0)[:, None])
-
-
 def _pair_gram(x: Array, y: Array, chosen: Mask, classes: int) -> Array:
     """``A^T A`` for the chosen pairs' rows A of ``_pair_rows``, without forming them."""
     if classes == 1:
@@ -132,7 +126,7 @@ def vanishing_pairs(x: Array, y: Array, classes: int, fixed: Mask | None = None)
     array([ True, False, False,  True])
     """
     wanted = pairs(y, classes)
-    unit = _unit_rows(x)
+    unit = unit_rows(x)  # margins keep their signs, and the solver's tolerance means something
     rows: csr_array | Array = _pair_rows(unit, y, classes)
     if fixed is not None:
         values, vectors = np.linalg.eigh(_pair_gram(unit, y, wanted & fixed, classes))
