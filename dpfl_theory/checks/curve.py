@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.perturb_instance import get, numbers, set_value
+from dpfl_theory.checks.perturb_instance import Path, get, numbers, set_value
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, outside
@@ -32,8 +32,6 @@ MOST = 200
 HALVINGS = 20
 """How precisely the edge of the hypotheses is found, relative to the step between a value inside and one outside: six
 digits."""
-
-Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Performance, Statement, WorstCase
+from dpfl_theory.core.check_inputs import SQUARE
 from dpfl_theory.core.formula import SidesError, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import enclosure
@@ -26,8 +27,6 @@ LARGEST = 1000
 """Larger factors would make numbers of very different sizes, which are difficult for solvers."""
 SMALL = 2.0**-8
 """The largest coefficient of a right side that counts as small."""
-SQUARE = "^2"
-"""Suffix of the name of a symbol of which only the square is known."""
 UNIT = "unit"
 """The name of a multiple of `WorstCase.unit` that is not a symbol."""
 

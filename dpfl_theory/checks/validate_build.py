@@ -17,8 +17,6 @@ from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
 from dpfl_theory.core import Check, Statement, Symbol, methods
 from dpfl_theory.core import check_inputs as claims
 
-SQUARE = "^2"
-"""Suffix of the name of a symbol of which only the square is known."""
 _DOMAINS: dict[str, Callable[[Any], bool]] = {
     "positive": lambda x: bool(x > 0),
     "nonnegative": lambda x: bool(x >= 0),
@@ -105,7 +103,7 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
     for hypothesis in statement.hypotheses:
         with contextlib.suppress(Exception):  # a quantity of a performance estimation problem is missing
             hypothesis.test(problem, read)
-    spare = sorted({name.removesuffix(SQUARE) for name in values} - set(statement.units) - read.names)
+    spare = sorted({name.removesuffix(claims.SQUARE) for name in values} - set(statement.units) - read.names)
     if spare and not check.part:
         names = ", ".join(map(repr, spare))
         raise BuildError(

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData, linear_gradients
-from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.base import EPS, Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic
@@ -32,7 +32,6 @@ from dpfl_theory.problems.sparse import gathered, gram, is_sparse, lengths, scal
 
 __all__ = ["Interval", "client_bounds", "climb", "record_deviation", "sigma_global", "sigma_local"]
 
-_EPS = float(np.finfo(np.float64).eps)
 _MOST = 4096
 _FAR = 1e6
 """A search goes this many scales from the centre."""
@@ -429,5 +428,5 @@ def _largest_quadratic(h: Array, g: Array, k: float, size: float, pull: float) -
     along = np.where(zero, 0.0, slope / np.where(zero, 1.0, -values))
     dual, u = k + float(slope @ along), vectors @ along
     value = float(u @ h @ u + 2.0 * (g @ u)) + k
-    room = 64.0 * _EPS * len(u) * (float(np.linalg.norm(h, 2)) * float(u @ u) + 2.0 * abs(float(g @ u)) + abs(k))
+    room = 64.0 * EPS * len(u) * (float(np.linalg.norm(h, 2)) * float(u @ u) + 2.0 * abs(float(g @ u)) + abs(k))
     return value, max(dual, value) + (0.0 if dual == value else room), u

@@ -15,12 +15,10 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from dpfl_theory.errors import DpflError
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import EPS, Array
 from dpfl_theory.problems.sparse import terms, unit_rows
 
 Mask = NDArray[np.bool_]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def margins(x: Any, y: Array, w: Array, classes: int) -> Array:
@@ -50,7 +48,7 @@ def separates(x: Any, y: Array, w: Array, classes: int) -> bool:
     (True, False)
     """
     size = abs(x) @ np.max(np.abs(w.reshape(max(classes, 1), -1)), axis=0)
-    floor = 4.0 * (terms(x) + 2) * _EPS * size[:, None]
+    floor = 4.0 * (terms(x) + 2) * EPS * size[:, None]
     return bool(np.all((margins(x, y, w, classes) > floor) | ~pairs(y, classes)))
 
 
