@@ -109,7 +109,7 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
         raise BuildError(
             f"its build gives a value to {names}, which is not a symbol of the statement: declare it, or leave it out"
         )
-    if missing is None and (fault := next(_outside(statement.symbols, values), None)):
+    if missing is None and (fault := next(_outside(statement.symbols, numbers(values)), None)):
         raise BuildError(fault)
 
 
@@ -128,9 +128,7 @@ def _outside(symbols: Iterable[Symbol], values: Mapping[str, Any]) -> Iterator[s
     """The symbols whose value is outside their domain. (Formulas are simplified as if none was.)"""
     for symbol in symbols:
         value = values.get(symbol.name)
-        if value is None or type(value).__module__.split(".")[0] == "PEPit":
-            continue
-        if not _DOMAINS[symbol.domain](value):
+        if value is not None and not _DOMAINS[symbol.domain](value):
             yield (
                 f"the symbol {symbol.name!r} is given {_shown(value)}, and its domain is {symbol.domain}: correct the "
                 "value, or declare another domain"
