@@ -140,7 +140,7 @@ def place_of(statement: Statement, check: Check, symbol: str) -> Path:
             continue
     if len(moving) == 1:
         return moving[0]
-    named = ", ".join(_name(place) for place in (moving or places))
+    named = ", ".join(".".join(map(str, place)) for place in (moving or places))
     if not moving:
         raise InputError(f"no number of the instance of {check.name!r} changes {symbol}: it has {named or 'none'}")
     raise InputError(
@@ -339,7 +339,3 @@ def _changed(check: Check, place: Path, value: Any) -> Check:
     instance = copy.deepcopy(dict(check.instance))
     set_value(instance, place, value)
     return replace(check, instance=instance)
-
-
-def _name(place: Path) -> str:
-    return ".".join(map(str, place))

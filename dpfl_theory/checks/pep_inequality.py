@@ -46,7 +46,8 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     symbols = symbols_of(statement)
     known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in symbols}
     numbers = {symbols[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
-    roots = {symbols[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
+    squares = {k.removesuffix(SQUARE): v for k, v in known.items() if k.endswith(SQUARE) and not _moves(v)}
+    roots = {symbols[k]: sp.sqrt(_rational(v)) for k, v in squares.items()}
     stands = {k: sp.Symbol(f"value_{i}", positive=True) for i, (k, v) in enumerate(known.items()) if _moves(v)}
     moving = {
         symbols[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
@@ -94,10 +95,6 @@ def _solved(statement: Statement, difference: Any, quantity: Any) -> Any:
 
 def _moves(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "PEPit"
-
-
-def _squared(name: str, value: Any) -> bool:
-    return name.endswith(SQUARE) and not _moves(value)
 
 
 def _rational(value: Any) -> Any:

@@ -161,7 +161,7 @@ def _points(claim: PrivacyClaim, statement: Statement, check: Check) -> Evidence
         if (text := outside(statement, p.instance)) is not None:
             return Evidence.of_check(statement, check, "not-applicable", f"{text} (at {where(p.instance)})")
     equality = claim.relation == "=="
-    failing = [p for p in points if _fails(p, equality)]
+    failing = [p for p in points if p.low > p.claimed or (equality and p.high < p.claimed)]
     certified = [p for p in points if _certified(p, equality, claim.width)]
     if failing:
         worst = max(failing, key=lambda p: _violation(p, equality))
@@ -197,10 +197,6 @@ def outside(statement: Statement, instance: Mapping[str, Any]) -> str | None:
     """The first hypothesis that fails for these symbols, as a sentence, or None when all are met."""
     missing = unmet(statement, instance)
     return None if missing is None else missing[1]
-
-
-def _fails(point: PrivacyPoint, equality: bool) -> bool:
-    return bool(point.low > point.claimed or (equality and point.high < point.claimed))
 
 
 def _certified(point: PrivacyPoint, equality: bool, width: float) -> bool:

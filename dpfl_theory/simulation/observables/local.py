@@ -66,10 +66,6 @@ def _signal(h: Round, factor: Any) -> Any:
     return h.context.engine.xp.sqrt((total * total).sum(axis=1))
 
 
-def _bounding_difference(h: Round) -> Any:
-    return (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1)
-
-
 def _path(h: Round, observable: str) -> tuple[list[Any], list[Any]]:
     """Every client's points w_{k,0}, ..., w_{k,E} and its gradients there, E + 1 arrays (n, S, d) each."""
     steps = require_attribute(h, "local_steps", observable)
@@ -112,22 +108,9 @@ def _squares(arrays: Any) -> Any:
     return sum((a * a).sum(axis=2).mean(axis=0) for a in arrays)
 
 
-def _end_distance(h: Round) -> Any:
-    return _squares([_path(h, "local-steps")[0][-1] - minimiser(h, "end-distance-squared")])
-
-
-def _gradient_change(h: Round) -> Any:
-    return _squares([after - before for before, after in itertools.pairwise(_gradients(h))])
-
-
 def _factor_deviation(h: Round, power: int) -> Any:
     factors = _clipping_factors(h)
     return (abs(factors - factors.mean(axis=1, keepdims=True)) ** power).mean(axis=1)
-
-
-def _clipped_alignment(h: Round) -> Any:
-    factor = _clipping_factors(h).mean(axis=1)
-    return factor * gradient_squared(h)
 
 
 def _descent_product(h: Round) -> Any:
@@ -146,10 +129,6 @@ def _progress_ceiling(reach: Reach) -> float:
     return 2.0 * eta * C * reach.radius + eta**2 * C**2 if math.isfinite(eta * C) else math.inf
 
 
-def _progress_floor(reach: Reach) -> float:
-    return -_progress_ceiling(reach)
-
-
 def _product_ceiling(reach: Reach) -> float:
     return float(np.mean(reach.update_bounds)) * reach.radius if math.isfinite(reach.radius) else math.inf
 
@@ -161,7 +140,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,A_i",
         "mean progress of the clients whose update is clipped to length C",
         lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
         reported_with=NO_UPDATES,
     ),
@@ -171,7 +150,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = u_i",
         "mean progress of the clients whose update is not clipped",
         lambda h: _scaled_progress(h, 1.0, unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
         reported_with=NO_UPDATES,
     ),
@@ -181,7 +160,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = C u_i/\|u_i\|",
         "mean progress of the clients whose update is lengthened to C",
         lambda h: _scaled_progress(h, _bounding_factor(h), unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
     ),
     Observable(
@@ -235,7 +214,7 @@ OBSERVABLES = (
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
         "mean squared distance to w* after the local steps",
-        _end_distance,
+        lambda h: _squares([_path(h, "local-steps")[0][-1] - minimiser(h, "end-distance-squared")]),
     ),
     nonnegative(
         "local-mean-suboptimality",
@@ -270,7 +249,7 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "how much the gradients change from one local step to the next, squared and summed",
-        _gradient_change,
+        lambda h: _squares([after - before for before, after in itertools.pairwise(_gradients(h))]),
     ),
     nonnegative(
         "signal-squared",
@@ -310,7 +289,7 @@ OBSERVABLES = (
         (1, -1),
         r"\frac{1}{n}\sum_i \|\mathrm{norm}(u_i, C) - \mathrm{clip}(u_i, C)\|",
         "mean distance between the normalised and the clipped update",
-        _bounding_difference,
+        lambda h: (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1),
         lambda r: r.threshold,
     ),
     nonnegative(
@@ -318,7 +297,7 @@ OBSERVABLES = (
         (2, -2),
         r"\bar{\alpha}^k \|\nabla f(w_k)\|^2 \text{ with } \bar{\alpha}^k = \frac{1}{n}\sum_i \min(1, C/\|u_i\|)",
         "squared gradient times the mean clipping factor (zhang2021 Theorem 3.1)",
-        _clipped_alignment,
+        lambda h: _clipping_factors(h).mean(axis=1) * gradient_squared(h),
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
         reported_with=NO_UPDATES,
     ),
