@@ -8,10 +8,7 @@ from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Outcome, Statement
 from dpfl_theory.core.evidence import Evidence, of_outcome
 from dpfl_theory.core.formula import prescription_of, record_requested, sides_of
-from dpfl_theory.statements.symbolic import equal
 from dpfl_theory.statements.units import DIMENSIONLESS, Unit, UnitError, format_unit, unit_of
-
-__all__ = ["Outcome", "equal", "homogeneous", "run"]
 
 
 def run(statement: Statement, check: Check, settings: Settings) -> Evidence:
@@ -42,16 +39,14 @@ def homogeneous(statement: Statement) -> Outcome:
             for name, expression in prescription_of(statement).items():
                 unit, declared = unit_of(expression, statement.units), statement.units.get(name, DIMENSIONLESS)
                 if unit != tuple(declared):
-                    return Outcome(
-                        False, f"{name} is declared in {format_unit(declared)} but prescribed in {format_unit(unit)}"
-                    )
+                    given = f"{name} is declared in {format_unit(declared)}"
+                    return Outcome(False, f"{given} but prescribed in {format_unit(unit)}")
     except UnitError as error:
         return Outcome(False, f"a formula is not homogeneous: {error}")
     units = set(seen.values())
     described = {name: format_unit(unit) for name, unit in seen.items()}
     if len(units) > 1:
-        return Outcome(
-            False, f"the terms differ in unit: {', '.join(f'{k}: {v}' for k, v in described.items())}", described
-        )
+        shown = ", ".join(f"{k}: {v}" for k, v in described.items())
+        return Outcome(False, f"the terms differ in unit: {shown}", described)
     unit_text = format_unit(next(iter(units)))
     return Outcome(True, f"all terms have unit {unit_text}, and every prescription has its declared unit", described)

@@ -14,7 +14,7 @@ from typing import Any
 from dpfl_theory.checks.execute import cannot, run_one
 from dpfl_theory.checks.falsify import Rule, agrees, rules_of
 from dpfl_theory.checks.hypotheses import unmet
-from dpfl_theory.checks.perturb_instance import get, numbers, set_value
+from dpfl_theory.checks.perturb_instance import Path, get, numbers, set_value
 from dpfl_theory.checks.settings import Settings
 from dpfl_theory.core import Check, Experiment, Outcome, Statement, Values
 from dpfl_theory.core.evidence import Evidence, outside
@@ -32,8 +32,6 @@ MOST = 200
 HALVINGS = 20
 """How precisely the edge of the hypotheses is found, relative to the step between a value inside and one outside: six
 digits."""
-
-Path = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -130,19 +128,19 @@ def place_of(statement: Statement, check: Check, symbol: str) -> Path:
     places = list(numbers(check.instance))
     if (symbol,) in places:
         return (symbol,)
-    before = symbol_value(_built(statement, check, check.instance), symbol)
+    before = symbol_value(_built(statement, check), symbol)
     moving = []
     for place in places:
         value = get(check.instance, place)
         other = value + 1 if isinstance(value, int) else _like(value, float(Fraction(value)) * 1.0625 or 0.0625)
         try:
-            if symbol_value(_built(statement, check, _with(check.instance, place, other)), symbol) != before:
+            if symbol_value(_built(statement, _changed(check, place, other)), symbol) != before:
                 moving.append(place)
         except (ArithmeticError, LookupError, TypeError, ValueError):
             continue
     if len(moving) == 1:
         return moving[0]
-    named = ", ".join(_name(place) for place in (moving or places))
+    named = ", ".join(".".join(map(str, place)) for place in (moving or places))
     if not moving:
         raise InputError(f"no number of the instance of {check.name!r} changes {symbol}: it has {named or 'none'}")
     raise InputError(
@@ -150,8 +148,8 @@ def place_of(statement: Statement, check: Check, symbol: str) -> Path:
     )
 
 
-def _built(statement: Statement, check: Check, instance: Mapping[str, Any]) -> Any:
-    built = check.make(statement, instance)
+def _built(statement: Statement, check: Check) -> Any:
+    built = check.make(statement)
     return () if isinstance(built, Outcome) else built if isinstance(built, (Experiment, Values)) else tuple(built)
 
 
@@ -232,10 +230,11 @@ def curve(
             place = place_of(statement, check, symbol)
             given = values_of(values, get(check.instance, place))
             each = replace(own, alpha=own.alpha / len(given), limit=None)
-            recorded = _built(statement, check, check.instance)
+            recorded = _built(statement, check)
             rules = rules_of(statement, [recorded]) if isinstance(recorded, Experiment) else {}
-            found = tuple(_points(statement, check, symbol, place, given, rules, each, tell))
-            return found, dict(_edges(statement, check, symbol, place, given, rules, found))
+            line = _Line(statement, check, symbol, place, given, rules)
+            found = tuple(line.points(each, tell))
+            return found, dict(line.edges(found))
         except DpflError:
             raise
         except BaseException as error:  # a user's code, where there is a limit: an exit ends only this process
@@ -252,73 +251,67 @@ def curve(
     return Curve(statement, check, symbol, found, edges)
 
 
-def _points(
-    statement: Statement,
-    check: Check,
-    symbol: str,
-    place: Path,
-    given: Sequence[Any],
-    rules: Mapping[str, Rule],
-    settings: Settings,
-    tell: Callable[[float, str], None],
-) -> Iterator[Point]:
-    for i, value in enumerate(given):
-        tell(i / len(given), f"{symbol} = {float(Fraction(value)):.6g}")
-        instance = _with(check.instance, place, value)
-        one, number = replace(check, instance=instance), float(Fraction(value))
-        try:
-            built = _built(statement, check, instance)
-        except (
-            ArithmeticError,
-            TypeError,
-            ValueError,
-        ) as error:  # the prescribed value is not a number there, for example
-            yield Point(number, number, outside(statement, one, ("it can be run", format_error(error)), 0.0))
-            continue
-        at, astray = symbol_value(built, symbol), _prescription_mismatch(built, rules)
-        evidence = run_one(statement, one, settings) if astray is None else outside(statement, one, astray, 0.0)
-        yield Point(number, number if at is None else at, evidence)
+@dataclass(frozen=True)
+class _Line:
+    """The instances of a check that have these values at a place; ``rules``: the prescriptions that the recorded one
+    follows."""
 
+    statement: Statement
+    check: Check
+    symbol: str
+    place: Path
+    given: Sequence[Any]
+    rules: Mapping[str, Rule]
 
-def _edges(
-    statement: Statement,
-    check: Check,
-    symbol: str,
-    place: Path,
-    given: Sequence[Any],
-    rules: Mapping[str, Rule],
-    points: Sequence[Point],
-) -> Iterator[tuple[int, float]]:
-    """The value at which a hypothesis starts or ceases to be met between two points, found by building without running;
-    None where the hypotheses do not distinguish the two points."""
+    def points(self, settings: Settings, tell: Callable[[float, str], None]) -> Iterator[Point]:
+        """The evidence at each value."""
+        for i, value in enumerate(self.given):
+            number = float(Fraction(value))
+            tell(i / len(self.given), f"{self.symbol} = {number:.6g}")
+            one = _changed(self.check, self.place, value)
+            try:
+                built = _built(self.statement, one)
+            except (ArithmeticError, TypeError, ValueError) as error:  # the prescribed value is no number there, say
+                failure = "it can be run", format_error(error)
+                yield Point(number, number, outside(self.statement, one, failure, 0.0))
+                continue
+            at, astray = symbol_value(built, self.symbol), _prescription_mismatch(built, self.rules)
+            if astray is None:
+                evidence = run_one(self.statement, one, settings)
+            else:
+                evidence = outside(self.statement, one, astray, 0.0)
+            yield Point(number, number if at is None else at, evidence)
 
-    def at(value: Any) -> tuple[bool, float]:
+    def edges(self, points: Sequence[Point]) -> Iterator[tuple[int, float]]:
+        """The value at which a hypothesis starts or ceases to be met between two points, found by building without
+        running; none where the hypotheses do not distinguish the two points."""
+        for i, ((first, low), (second, high)) in enumerate(pairwise(zip(points, self.given, strict=True))):
+            known = first.outside, second.outside
+            if first.outside == second.outside or (self._at(low)[0], self._at(high)[0]) != known:
+                continue
+            for _ in range(HALVINGS):
+                middle = _between(low, high)
+                if middle in (low, high):
+                    break
+                low, high = (middle, high) if self._at(middle)[0] == first.outside else (low, middle)
+            ends = self._at(low)[1], self._at(high)[1]
+            yield i, sum(ends) / 2 if isinstance(low, int) else ends[0 if second.outside else 1]
+
+    def _at(self, value: Any) -> tuple[bool, float]:
         """Whether the point is outside, and the symbol's value."""
         try:
-            built = _built(statement, check, _with(check.instance, place, value))
+            built = _built(self.statement, _changed(self.check, self.place, value))
             held = [built] if isinstance(built, (Experiment, Values)) else [b for b in built if isinstance(b, Values)]
-            out = _prescription_mismatch(built, rules) is not None or any(map(missing, held))
+            out = _prescription_mismatch(built, self.rules) is not None or any(map(self._is_outside, held))
         except (ArithmeticError, TypeError, ValueError):
             return True, float(Fraction(value))
-        number = symbol_value(built, symbol)
+        number = symbol_value(built, self.symbol)
         return out, float(Fraction(value)) if number is None else number
 
-    def missing(of: Experiment | Values) -> bool:
+    def _is_outside(self, of: Experiment | Values) -> bool:
         if isinstance(of, Experiment):
-            return unmet(statement, of.values, of.problem) is not None
-        return unmet(statement, of.symbol_values) is not None
-
-    for i, (first, second) in enumerate(pairwise(points)):
-        if first.outside == second.outside or (at(given[i])[0], at(given[i + 1])[0]) != (first.outside, second.outside):
-            continue
-        low, high = given[i], given[i + 1]
-        for _ in range(HALVINGS):
-            middle = _between(low, high)
-            if middle in (low, high):
-                break
-            low, high = (middle, high) if at(middle)[0] == first.outside else (low, middle)
-        ends = at(low)[1], at(high)[1]
-        yield i, sum(ends) / 2 if isinstance(low, int) else ends[0 if second.outside else 1]
+            return unmet(self.statement, of.values, of.problem) is not None
+        return unmet(self.statement, of.symbol_values) is not None
 
 
 def _between(low: Any, high: Any) -> Any:
@@ -341,11 +334,8 @@ def _prescription_mismatch(built: Any, rules: Mapping[str, Rule]) -> tuple[str, 
     return None
 
 
-def _with(instance: Mapping[str, Any], place: Path, value: Any) -> dict[str, Any]:
-    changed = copy.deepcopy(dict(instance))
-    set_value(changed, place, value)
-    return changed
-
-
-def _name(place: Path) -> str:
-    return ".".join(map(str, place))
+def _changed(check: Check, place: Path, value: Any) -> Check:
+    """The check with this value at a place of its instance."""
+    instance = copy.deepcopy(dict(check.instance))
+    set_value(instance, place, value)
+    return replace(check, instance=instance)

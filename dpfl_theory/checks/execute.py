@@ -104,10 +104,8 @@ def _plain(evidence: Evidence) -> Evidence:
     try:
         json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        told_ = (
-            f"its build returns something other than plain data, and evidence stores it as JSON ({format_error(error)})"
-        )
-        raise BuildError(f"{told_}: return only numbers and text") from error
+        told_ = "its build returns something other than plain data, and evidence stores it as JSON"
+        raise BuildError(f"{told_} ({format_error(error)}): return only numbers and text") from error
     return evidence
 
 

@@ -25,9 +25,9 @@ from dpfl_theory.checks.perturb_instance import varied
 from dpfl_theory.checks.settings import LEAST_SECONDS, Settings
 from dpfl_theory.core import Check, Experiment, Statement, methods
 from dpfl_theory.core.evidence import ENDED, Evidence
+from dpfl_theory.core.expressions import compiled
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.errors import DpflError, InputError, format_error
-from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.runtime.executor import one_thread
 from dpfl_theory.runtime.time_limits import TimeoutExceeded, limited
 
@@ -137,6 +137,10 @@ def falsify(
     rules: Mapping[str, Rule] = {}
     reasons: dict[str, str] = {}
 
+    def spent() -> float:
+        """The share of the search that is done."""
+        return (time.monotonic() - started) / budget if instances is None else tried / instances
+
     def run(check: Check, instance: Mapping[str, Any], maximum: float) -> float:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -148,9 +152,8 @@ def falsify(
 
     def measured(check: Check, instance: Mapping[str, Any], maximum: float) -> float | None:
         try:
-            if (
-                limit is None or maximum == math.inf
-            ):  # a recorded one was tried; here, it compiles the kernels that its variations use
+            # A recorded one was tried; here, it compiles the kernels that its variations use.
+            if limit is None or maximum == math.inf:
                 return run(check, instance, maximum)
             left = math.inf if instances is not None else started + budget - time.monotonic()
             return limited(lambda: run(check, instance, maximum), min(limit, max(LEAST_SECONDS, left)))
@@ -174,8 +177,7 @@ def falsify(
             kept.append(Candidate(excess, check, instance))
             kept.sort(key=lambda f: -f.excess)
         if progress is not None:
-            share = _spent(started, budget, tried, instances)
-            progress(tried, min(1.0, share), kept[0].excess if kept else -1.0)
+            progress(tried, min(1.0, spent()), kept[0].excess if kept else -1.0)
 
     with one_thread():
         for check in bases:
@@ -186,14 +188,12 @@ def falsify(
         runs = {f.check.name: f.check.make(statement) for f in kept}
         rules = rules_of(statement, list(runs.values()))
         work = {name: _work(run) for name, run in runs.items()}
-        while _spent(started, budget, tried, instances) < 1.0:
+        while spent() < 1.0:
             # Half of the time start from any: a near equality stays the best for long, and leads nowhere.
             parent = draw.choice(kept[:KEPT] if draw.random() < 0.5 else kept)
             enter(parent.check, varied(parent.instance, draw), COST * work[parent.check.name])
         best = kept[0]
-        last = replace(
-            best.check.make(statement, best.instance), known={}
-        )  # known for the recorded instance, if at all
+        last = replace(best.check.make(statement, best.instance), known={})  # known of the recorded one, if at all
         name = f"found from: {best.check.name}"
         found = functools.wraps(best.check.build)(lambda *_: last)
         again = replace(best.check, name=name, instance=best.instance, build=found)
@@ -228,19 +228,12 @@ def _run_recorded(statement: Statement, checks: Sequence[Check], settings: Setti
             raise InputError(f"check {check.name!r} of {statement.id}: {evidence.reason}")
 
 
-def _spent(begun: float, budget: float, tried: int, instances: int | None) -> float:
-    """The share of the search that is done."""
-    return (time.monotonic() - begun) / budget if instances is None else tried / instances
-
-
 def _work(experiment: Experiment) -> float:
     """The approximate number of single-coordinate gradients in one replicate of a run."""
-    own = experiment.rounds * experiment.problem.n * experiment.problem.d * _steps(experiment.algorithm)
+    run = getattr(experiment.algorithm, "run", experiment.algorithm)
+    steps = float(getattr(run, "local_steps", 1) or 1)
+    own = experiment.rounds * experiment.problem.n * experiment.problem.d * steps
     return own + (0.0 if experiment.rival is None else _work(experiment.rival))
-
-
-def _steps(algorithm: Any) -> float:
-    return float(getattr(getattr(algorithm, "run", algorithm), "local_steps", 1) or 1)
 
 
 def _built(
@@ -301,13 +294,12 @@ def rules_of(statement: Statement, recorded: Sequence[Experiment]) -> dict[str, 
         return {}
 
     def rule(expression: Any) -> Rule:
-        symbols = sorted(expression.free_symbols, key=str)
-        # Compiled: every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
-        formula = sp.lambdify(symbols, expression, "mpmath")
+        # Every variation evaluates it, and sympy's own substitution takes a tenth of a second or more.
+        names, formula = compiled(expression, "mpmath")
 
         def value(values: Mapping[str, float]) -> float:
             try:
-                return float(formula(*(values[symbol.name] for symbol in symbols)))
+                return float(formula(*(values[name] for name in names)))
             except (KeyError, TypeError, ArithmeticError):  # a symbol is missing, a root of a negative number, or 1/0
                 return math.nan
 

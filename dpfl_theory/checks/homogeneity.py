@@ -13,6 +13,7 @@ rounding; PEPit's own inequalities must agree with them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -164,8 +165,7 @@ def _of_class(function: Any, samples: list[SampledFunction]) -> list[Condition |
 
     constraints = function.list_of_class_constraints
     sampled = _sampled(function)
-    pairs = [] if sampled is None else [(i, j) for i in range(len(sampled.points)) for j in range(len(sampled.points))]
-    pairs = [(i, j) for i, j in pairs if i != j]
+    pairs = [] if sampled is None else list(itertools.permutations(range(len(sampled.points)), 2))
     if sampled is None or len(pairs) != len(constraints):
         return [_condition(c, type(function).__name__) for c in constraints]
     found: list[Condition | None] = []

@@ -37,6 +37,7 @@ from dpfl_theory.problems.base import Array
 from dpfl_theory.simulation import Simulation, Stream, simulate
 from dpfl_theory.simulation.divergence import NEVER, divergence_text
 from dpfl_theory.simulation.observables import get
+from dpfl_theory.simulation.simulate import standard_error
 
 __all__ = ["Experiment", "run"]
 
@@ -241,9 +242,7 @@ class _Sample:
         """The standard error of the mean of Z, in the round with the least one; None where it is unknown."""
         z = self._replicates()
         z = z if z.ndim == 1 else z[:, int(z.mean(axis=0).argmin())]
-        if not self.experiment.random or len(z) < 2 or not np.isfinite(z).all():
-            return None
-        return float(z.std(ddof=1) / math.sqrt(len(z)))
+        return standard_error(z) if self.experiment.random and np.isfinite(z).all() else None
 
     def watched(self) -> dict[str, float]:
         """Mean numbers of zero updates and of empty cohorts per round, where there were any."""

@@ -18,6 +18,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.core import Performance, Statement, WorstCase
+from dpfl_theory.core.check_inputs import SQUARE
 from dpfl_theory.core.formula import SidesError, symbols_of, total
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import enclosure
@@ -26,8 +27,6 @@ LARGEST = 1000
 """Larger factors would make numbers of very different sizes, which are difficult for solvers."""
 SMALL = 2.0**-8
 """The largest coefficient of a right side that counts as small."""
-SQUARE = "^2"
-"""Suffix of the name of a symbol of which only the square is known."""
 UNIT = "unit"
 """The name of a multiple of `WorstCase.unit` that is not a symbol."""
 
@@ -47,7 +46,8 @@ def coefficients(statement: Statement, case: WorstCase) -> dict[str, Fraction]:
     symbols = symbols_of(statement)
     known = {k: v for k, v in case.values.items() if k.removesuffix(SQUARE) in symbols}
     numbers = {symbols[k]: _rational(v) for k, v in known.items() if not _moves(v) and not k.endswith(SQUARE)}
-    roots = {symbols[k.removesuffix(SQUARE)]: sp.sqrt(_rational(v)) for k, v in known.items() if _squared(k, v)}
+    squares = {k.removesuffix(SQUARE): v for k, v in known.items() if k.endswith(SQUARE) and not _moves(v)}
+    roots = {symbols[k]: sp.sqrt(_rational(v)) for k, v in squares.items()}
     stands = {k: sp.Symbol(f"value_{i}", positive=True) for i, (k, v) in enumerate(known.items()) if _moves(v)}
     moving = {
         symbols[k.removesuffix(SQUARE)]: sp.sqrt(stand) if k.endswith(SQUARE) else stand for k, stand in stands.items()
@@ -97,16 +97,9 @@ def _moves(value: Any) -> bool:
     return type(value).__module__.split(".")[0] == "PEPit"
 
 
-def _squared(name: str, value: Any) -> bool:
-    return name.endswith(SQUARE) and not _moves(value)
-
-
 def _rational(value: Any) -> Any:
     """A number as sympy's: a float is converted to the binary fraction that it holds."""
-    if isinstance(value, (int, float, Fraction)):
-        exact = Fraction(value)
-        return sp.Rational(exact.numerator, exact.denominator)
-    return sp.sympify(value)
+    return sp.sympify(Fraction(value) if isinstance(value, float) else value)
 
 
 def _down(value: Fraction) -> float:

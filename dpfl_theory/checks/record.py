@@ -22,7 +22,6 @@ from dpfl_theory.checks.numbers import by_statement, renewed
 from dpfl_theory.checks.power import measure
 from dpfl_theory.checks.profiles import omitted
 from dpfl_theory.checks.runner import checks_of
-from dpfl_theory.core import Statement
 from dpfl_theory.errors import InputError
 from dpfl_theory.runtime.console import print_message
 from dpfl_theory.runtime.evidence_table import LONG_SECONDS, section, write
@@ -60,17 +59,14 @@ def _record_power(evidence: Sequence[Mapping[str, Any]]) -> None:
     found: dict[str, dict[tuple[str, str], Mapping[str, Any]]] = {}
     for e in evidence:
         found.setdefault(e["statement"], {})[e["method"], e["check"]] = e
-    complete = [s for s in catalogue.all_statements() if s.id in found and _keys(s) <= found[s.id].keys()]
+    known = [s for s in catalogue.all_statements() if s.id in found]
+    complete = [s for s in known if all((c.method, c.name) in found[s.id] for c in checks_of(s))]
     power = measure(evidence, complete, jobs=usable_cores())
     left_out = {s.id: omitted(s, checks_of(s), found[s.id], power[s.id]) for s in complete}
     _replace("power", {id_: own.to_json() for id_, own in power.items()})
     _replace("standard", left_out)
     for id_ in sorted(found.keys() - power.keys()):
         print_message(f"{id_} keeps its row: the document does not have all of its checks")
-
-
-def _keys(statement: Statement) -> set[tuple[str, str]]:
-    return {(c.method, c.name) for c in checks_of(statement)}
 
 
 def _replace(name: str, new: Mapping[str, Any]) -> None:

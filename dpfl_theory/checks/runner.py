@@ -84,9 +84,7 @@ def plan(statements: Iterable[Statement], methods: Sequence[str] = ()) -> list[P
     """Every check of the statements by the methods (all methods when none is named), cheap methods first."""
     for method in methods:
         known_methods.get(method)
-    pairs = [
-        (statement, c) for statement in statements for c in checks_of(statement) if not methods or c.method in methods
-    ]
+    pairs = [(s, c) for s in statements for c in checks_of(s) if not methods or c.method in methods]
     order = {m: i for i, m in enumerate(known_methods.known())}
     return sorted(pairs, key=lambda pair: order[pair[1].method])
 
@@ -149,7 +147,7 @@ def run_plan(
     where = places(pairs, settings, store, file)
     found = {} if fresh else load_stored(where)
     left = [i for i in range(len(pairs)) if i not in found]
-    heard = _nothing if ended is None else ended
+    heard = ended or (lambda i, one: None)
     for i, one in found.items():
         heard(i, one)
     own, slots, spread_ = [pairs[i] for i in left], [where[i] for i in left], several(jobs, len(left))
@@ -179,10 +177,6 @@ def run_plan(
         progress(len(pairs), len(pairs), "", 0.0)
     made = report_of(pairs, [evidence[i] for i in range(len(pairs))], alpha, time.perf_counter() - started)
     return replace(made, reused=len(found))
-
-
-def _nothing(*_: object) -> None:
-    """The default callback: does nothing."""
 
 
 def settings_of(pairs: Sequence[Pair], alpha: float, seed: int, device: str) -> Settings:
@@ -216,10 +210,10 @@ def _expected(pairs: Sequence[Pair]) -> dict[str, str]:
     expected: dict[str, str] = {}
     for statement in dict.fromkeys(s for s, _ in pairs):
         own = [c for s, c in pairs if s is statement]
-        complete = len(own) == len(checks_of(statement))
-        expected[statement.id] = (
-            statement.expected if complete else statement_verdict((kind_of(c.method, c.name), c.expected) for c in own)
-        )
+        if len(own) == len(checks_of(statement)):
+            expected[statement.id] = statement.expected
+        else:
+            expected[statement.id] = statement_verdict((kind_of(c.method, c.name), c.expected) for c in own)
     return expected
 
 

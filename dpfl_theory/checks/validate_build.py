@@ -17,8 +17,6 @@ from dpfl_theory.checks.hypotheses import BuildError, complete, numbers, unmet
 from dpfl_theory.core import Check, Statement, Symbol, methods
 from dpfl_theory.core import check_inputs as claims
 
-SQUARE = "^2"
-"""Suffix of the name of a symbol of which only the square is known."""
 _DOMAINS: dict[str, Callable[[Any], bool]] = {
     "positive": lambda x: bool(x > 0),
     "nonnegative": lambda x: bool(x >= 0),
@@ -74,8 +72,9 @@ def _fit(statement: Statement, check: Check, built: Any) -> None:
         _outcome(built)
     if isinstance(built, claims.Experiment):
         for name in ("rounds", "replicates"):
-            if (fault := _count(name, getattr(built, name))) is not None:
-                raise BuildError(fault)
+            value = getattr(built, name)
+            if isinstance(value, bool) or not isinstance(value, kinds.Integral) or int(value) < 1:
+                raise BuildError(f"{name} is {_shown(value)}: give a whole number of at least 1")
     if isinstance(built, (claims.Values, claims.WorstCase, claims.Experiment)):
         values = built.symbol_values if isinstance(built, claims.Values) else built.values
         problem = built.problem if isinstance(built, claims.Experiment) else None
@@ -91,11 +90,6 @@ def _outcome(built: claims.Outcome) -> None:
         raise BuildError(f"its Outcome has the notes {_shown(built.notes)}: give a mapping of names to plain data")
 
 
-def _count(name: str, value: Any) -> str | None:
-    whole = isinstance(value, kinds.Integral) and not isinstance(value, bool)
-    return None if whole and int(value) >= 1 else f"{name} is {_shown(value)}: give a whole number of at least 1"
-
-
 def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> None:
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise BuildError(f"the values of its symbols are {_shown(values)}: give a mapping of their names to numbers")
@@ -109,13 +103,13 @@ def _symbols(statement: Statement, check: Check, values: Any, problem: Any) -> N
     for hypothesis in statement.hypotheses:
         with contextlib.suppress(Exception):  # a quantity of a performance estimation problem is missing
             hypothesis.test(problem, read)
-    spare = sorted({name.removesuffix(SQUARE) for name in values} - set(statement.units) - read.names)
+    spare = sorted({name.removesuffix(claims.SQUARE) for name in values} - set(statement.units) - read.names)
     if spare and not check.part:
         names = ", ".join(map(repr, spare))
         raise BuildError(
             f"its build gives a value to {names}, which is not a symbol of the statement: declare it, or leave it out"
         )
-    if missing is None and (fault := next(_outside(statement.symbols, values), None)):
+    if missing is None and (fault := next(_outside(statement.symbols, numbers(values)), None)):
         raise BuildError(fault)
 
 
@@ -134,9 +128,7 @@ def _outside(symbols: Iterable[Symbol], values: Mapping[str, Any]) -> Iterator[s
     """The symbols whose value is outside their domain. (Formulas are simplified as if none was.)"""
     for symbol in symbols:
         value = values.get(symbol.name)
-        if value is None or type(value).__module__.split(".")[0] == "PEPit":
-            continue
-        if not _DOMAINS[symbol.domain](value):
+        if value is not None and not _DOMAINS[symbol.domain](value):
             yield (
                 f"the symbol {symbol.name!r} is given {_shown(value)}, and its domain is {symbol.domain}: correct the "
                 "value, or declare another domain"

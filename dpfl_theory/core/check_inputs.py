@@ -39,6 +39,8 @@ __all__ = [
 
 Number = Any
 """A float, or an mpmath number where a float would underflow (a delta of 1e-1000) or round too much."""
+SQUARE = "^2"
+"""Suffix of the name of a symbol of which only the square is known."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from dpfl_theory.lazy import sympy as sp
 
 __all__ = ["AnySymbols", "Symbols", "compiled", "evaluate", "text_of"]
 
-_MEMORY = 1024
+MEMORY = 1024
 """The number of formulas in the cache: more than the catalogue has."""
 
 
@@ -121,7 +121,7 @@ def _root(whole: int, degree: int) -> int:
     return int(found)
 
 
-@functools.lru_cache(4 * _MEMORY)
+@functools.lru_cache(4 * MEMORY)
 def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] | None:
     """The symbols of an expression and a function of their fractions; None where it is not algebraic."""
     from sympy.printing.pycode import PythonCodePrinter
@@ -158,7 +158,7 @@ def _exact(expression: Any) -> tuple[tuple[str, ...], Callable[..., Fraction]] |
     return tuple(s.name for s in symbols), eval(code, space)
 
 
-@functools.lru_cache(4 * _MEMORY)
+@functools.lru_cache(4 * MEMORY)
 def compiled(expression: Any, module: str) -> tuple[tuple[str, ...], Callable[..., Any]]:
     """The names of an expression's symbols, and a function of them for the numbers of ``math`` or ``mpmath``."""
     symbols = sorted(expression.free_symbols, key=lambda s: s.name)

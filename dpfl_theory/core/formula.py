@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core.expressions import Symbols, evaluate
+from dpfl_theory.core.expressions import MEMORY, Symbols, evaluate
 from dpfl_theory.core.statement import Sides, Statement
 from dpfl_theory.lazy import sympy as sp
 
@@ -35,11 +35,7 @@ class SidesError(ValueError):
     """Sides that a method cannot compare as they are; the text names the remedy."""
 
 
-_MEMORY = 1024
-"""The number of formulas in the cache: more than the catalogue has."""
-
-
-@functools.lru_cache(_MEMORY)
+@functools.lru_cache(MEMORY)
 def symbols_of(statement: Statement) -> Symbols:
     """The statement's symbols as sympy symbols with the assumptions of their domains.
 
@@ -106,7 +102,7 @@ def prescription_of(statement: Statement) -> Mapping[str, Any]:
     return made
 
 
-@functools.lru_cache(_MEMORY)
+@functools.lru_cache(MEMORY)
 def _made(statement: Statement, of: Callable[..., Any]) -> Any:
     """The value of a function of the symbols at a statement's symbols."""
     return of(symbols_of(statement))

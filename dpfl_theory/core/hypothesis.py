@@ -122,7 +122,7 @@ class Hypothesis:
     @property
     def text(self) -> str:
         """The words, or the relations as text."""
-        return plain(self.words) or _joined(self.relations)
+        return plain(self.words) or " and ".join(_chained(self.relations, _text, " <= "))
 
     def markdown(self, names: Mapping[str, str] | None = None) -> str:
         """The words, or the relations as a formula; names: of the symbols in LaTeX, by name."""
@@ -217,11 +217,6 @@ def _text(part: Any) -> str:
     if isinstance(part, sp.Contains):
         return f"{_text(part.args[0])} is a whole number"
     return text_of(part).replace(OF_PROBLEM, "")
-
-
-def _joined(relations: tuple[Any, ...]) -> str:
-    """The relations as text."""
-    return " and ".join(_chained(relations, _text, " <= "))
 
 
 def _chained(relations: tuple[Any, ...], written: Callable[[Any], str], at_most: str) -> list[str]:

@@ -28,19 +28,15 @@ def value(statement: Statement, expression: Any, values: Mapping[str, Any]) -> f
     >>> value(theorem, prescription_of(theorem)["eta"], {"rho": 0.1, "alpha": 1.0, "L": 2.0})
     0.025
     """
-    return _at(statement.id, sp.sympify(expression), values)
-
-
-def _at(of: str, expression: Any, values: Mapping[str, Any]) -> float:
-    names, function = compiled(expression, "mpmath")
+    names, function = compiled(sp.sympify(expression), "mpmath")
     missing = [name for name in names if name not in values]
     if missing:
-        raise ValueError(f"{of}: no value for {', '.join(missing)}")
+        raise ValueError(f"{statement.id}: no value for {', '.join(missing)}")
     with mpmath.workdps(DIGITS):
         # Decimal text: 0.1 is meant to be a tenth.
         found = function(*(mpmath.mpf(repr(float(values[name]))) for name in names))
         if isinstance(found, mpmath.mpc):
-            raise InputError(f"a formula of {of} has no real value for these inputs: give less extreme ones")
+            raise InputError(f"a formula of {statement.id} has no real value for these inputs: give less extreme ones")
         return float(found)
 
 
@@ -63,7 +59,7 @@ def completed(
     found = dict(values)
     for name, expression in solved(statements, frozenset(values) | frozenset(cancelled)).items():
         if all(s.name in values for s in expression.free_symbols):
-            found[name] = _at(statements[0].id, expression, values)
+            found[name] = value(statements[0], expression, values)
     return found
 
 

@@ -35,6 +35,14 @@ KINDS = {
 WHOLE = {"count": 1, "size": 0}
 """The kinds of whole numbers, and the least of each."""
 
+_RANGES: dict[str, Callable[[Any], Any]] = {
+    "positive": lambda x: x > 0,
+    "nonnegative": lambda x: x >= 0,
+    "share": lambda x: 0 < x <= 1,
+    "fraction": lambda x: 0 <= x < 1,
+    "probability": lambda x: 0 < x < 1,
+}
+
 LARGEST = 1e300
 """The largest number that is accepted: computations with larger ones may overflow."""
 
@@ -50,19 +58,9 @@ def fits(value: Any, kind: str) -> bool:
     number: Any = value
     if isinstance(value, bool) or not isinstance(value, Real) or not abs(number) <= LARGEST:
         return False
-    match kind:
-        case "positive":
-            return bool(number > 0)
-        case "nonnegative":
-            return bool(number >= 0)
-        case "share":
-            return bool(0 < number <= 1)
-        case "fraction":
-            return bool(0 <= number < 1)
-        case "probability":
-            return bool(0 < number < 1)
-        case _:
-            return bool(number >= WHOLE[kind]) and float(number).is_integer()
+    if kind in WHOLE:
+        return bool(number >= WHOLE[kind]) and float(number).is_integer()
+    return bool(_RANGES[kind](number))
 
 
 @dataclass(frozen=True)

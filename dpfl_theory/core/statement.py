@@ -15,8 +15,6 @@ from dpfl_theory.core.hypothesis import Hypothesis
 from dpfl_theory.core.methods import UNITS, known
 from dpfl_theory.core.notation import Expected, Notation, Symbol
 
-__all__ = ["PROVENANCES", "Expected", "Notation", "Sides", "Source", "Statement", "Symbol"]
-
 KINDS = ("theorem", "lemma", "corollary", "definition", "step", "table", "fact")
 RELATIONS = ("<=", "==", ">=", "claim", "exists")
 """The first three relate two sides; a statement without sides is a claim, or says that something exists."""

@@ -128,84 +128,64 @@ def _scalar_values(x: float, y: float, bound: float, ridge: float, w: Any, out: 
 
 
 @kernel()
-def local_phase_into(
-    data: Any,
-    w: Any,
-    step: Any,
-    steps: int,
-    block: int,
-    cohort: Any,
-    out: Any,
-) -> None:
+def local_phase_into(data: Any, w: Any, step: Any, steps: int, block: int, cohort: Any, out: Any) -> None:
     """out (n, replicates * classes, d0): sums of the gradients along `steps` local steps from w (replicates * classes,
     d0). Where cohort (replicates, n) is not empty, only replicates whose entry is not 0 run a client, together; the
     others' rows stay. Of the data it gets `_records`, as do the other kernels."""
     x, y, offsets, threshold, code, ridge, classes = data
     rows, features = w.shape
-    replicates = rows // classes
-    blocks = (replicates + block - 1) // block
-    for job in range((len(offsets) - 1) * blocks):
-        i = job // blocks
+    for i in range(len(offsets) - 1):
         first = offsets[i]
         last = offsets[i + 1]
-        r0 = (job % blocks) * block * classes
-        r1 = min(r0 + block * classes, rows)
         xi = x[first:last]
         scale = 1.0 / (last - first)
-        if features == 1 and last == first + 1 and code <= HUBER:
-            bound = threshold[first] if code == HUBER else math.inf
-            at1 = np.empty(r1 - r0)
-            _scalar_phase(
-                xi[0, 0],
-                y[first],
-                bound,
-                ridge,
-                w[r0:r1].reshape(r1 - r0),
-                step[r0:r1],
-                steps,
-                at1,
-                out[i, r0:r1].reshape(r1 - r0),
-            )
-            continue
-        at = w[r0:r1].copy()
-        pace = step[r0 // classes : r1 // classes].copy()
-        total = out[i, r0:r1]
-        if cohort.size > 0:
-            taking = np.empty(len(pace), dtype=np.int64)
-            few = 0
-            for s in range(len(pace)):
-                if cohort[r0 // classes + s, i] != 0.0:
-                    taking[few] = s
-                    pace[few] = pace[s]
-                    few += 1
-            pace = pace[:few]
-            for r in range(few * classes):
-                for k in range(features):
-                    at[r, k] = at[taking[r // classes] * classes + r % classes, k]
-            at = at[: few * classes]
-            total = np.empty(at.shape)
-        if len(pace) == 0:
-            continue
-        p = np.empty((len(at), last - first))
-        g = np.empty(at.shape)
-        for t in range(steps):
-            _logits(at, xi, p)
-            slopes(p, y, threshold, first, code, classes)
-            _back(p, xi, g)
-            for r in range(len(at)):
-                eta = pace[r // classes]
-                for k in range(features):
-                    slope = scale * g[r, k] + ridge * at[r, k]
-                    at[r, k] -= eta * slope
-                    if t == 0:
-                        total[r, k] = slope
-                    else:
-                        total[r, k] += slope
-        if cohort.size > 0:
-            for r in range(len(at)):
-                whole = out[i, r0 + taking[r // classes] * classes + r % classes]
-                for k in range(features):
-                    whole[k] = total[r, k]
+        for r0 in range(0, rows, block * classes):
+            r1 = min(r0 + block * classes, rows)
+            if features == 1 and last == first + 1 and code <= HUBER:
+                bound = threshold[first] if code == HUBER else math.inf
+                start = w[r0:r1].reshape(r1 - r0)
+                sums = out[i, r0:r1].reshape(r1 - r0)
+                _scalar_phase(xi[0, 0], y[first], bound, ridge, start, step[r0:r1], steps, np.empty(r1 - r0), sums)
+                continue
+            at = w[r0:r1].copy()
+            pace = step[r0 // classes : r1 // classes].copy()
+            total = out[i, r0:r1]
+            if cohort.size > 0:
+                taking = np.empty(len(pace), dtype=np.int64)
+                few = 0
+                for s in range(len(pace)):
+                    if cohort[r0 // classes + s, i] != 0.0:
+                        taking[few] = s
+                        pace[few] = pace[s]
+                        few += 1
+                pace = pace[:few]
+                for r in range(few * classes):
+                    for k in range(features):
+                        at[r, k] = at[taking[r // classes] * classes + r % classes, k]
+                at = at[: few * classes]
+                total = np.empty(at.shape)
+            if len(pace) == 0:
+                continue
+            p = np.empty((len(at), last - first))
+            g = np.empty(at.shape)
+            for t in range(steps):
+                _logits(at, xi, p)
+                slopes(p, y, threshold, first, code, classes)
+                _back(p, xi, g)
+                for r in range(len(at)):
+                    eta = pace[r // classes]
+                    for k in range(features):
+                        slope = scale * g[r, k] + ridge * at[r, k]
+                        at[r, k] -= eta * slope
+                        if t == 0:
+                            total[r, k] = slope
+                        else:
+                            total[r, k] += slope
+            if cohort.size > 0:
+                for r in range(len(at)):
+                    whole = out[i, r0 + taking[r // classes] * classes + r % classes]
+                    for k in range(features):
+                        whole[k] = total[r, k]
 
 
 @kernel()
@@ -213,25 +193,22 @@ def gradients_into(data: Any, w: Any, block: int, out: Any) -> None:
     """out (n, replicates * classes, d0): client i's gradients at w[i] (replicates * classes, d0)."""
     x, y, offsets, threshold, code, ridge, classes = data
     _, rows, features = w.shape
-    replicates = rows // classes
-    blocks = (replicates + block - 1) // block
-    for job in range((len(offsets) - 1) * blocks):
-        i = job // blocks
+    for i in range(len(offsets) - 1):
         first = offsets[i]
         last = offsets[i + 1]
-        r0 = (job % blocks) * block * classes
-        r1 = min(r0 + block * classes, rows)
         xi = x[first:last]
         scale = 1.0 / (last - first)
-        at = w[i, r0:r1]
-        g = out[i, r0:r1]
-        p = np.empty((r1 - r0, last - first))
-        _logits(at, xi, p)
-        slopes(p, y, threshold, first, code, classes)
-        _back(p, xi, g)
-        for r in range(r1 - r0):
-            for k in range(features):
-                g[r, k] = scale * g[r, k] + ridge * at[r, k]
+        for r0 in range(0, rows, block * classes):
+            r1 = min(r0 + block * classes, rows)
+            at = w[i, r0:r1]
+            g = out[i, r0:r1]
+            p = np.empty((r1 - r0, last - first))
+            _logits(at, xi, p)
+            slopes(p, y, threshold, first, code, classes)
+            _back(p, xi, g)
+            for r in range(r1 - r0):
+                for k in range(features):
+                    g[r, k] = scale * g[r, k] + ridge * at[r, k]
 
 
 @kernel()
@@ -239,29 +216,26 @@ def values_into(data: Any, w: Any, block: int, out: Any) -> None:
     """out (n, replicates): the clients' values at w (replicates * classes, d0)."""
     x, y, offsets, threshold, code, ridge, classes = data
     rows, features = w.shape
-    replicates = rows // classes
-    blocks = (replicates + block - 1) // block
-    for job in range((len(offsets) - 1) * blocks):
-        i = job // blocks
+    for i in range(len(offsets) - 1):
         first = offsets[i]
         last = offsets[i + 1]
-        r0 = (job % blocks) * block * classes
-        r1 = min(r0 + block * classes, rows)
-        s0 = r0 // classes
-        s1 = r1 // classes
-        if features == 1 and last == first + 1 and code <= HUBER:
-            bound = threshold[first] if code == HUBER else math.inf
-            _scalar_values(x[first, 0], y[first], bound, ridge, w[r0:r1].reshape(r1 - r0), out[i, r0:r1])
-            continue
-        p = np.empty((r1 - r0, last - first))
-        _logits(w[r0:r1], x[first:last], p)
-        losses(p, y, threshold, first, code, classes, out[i, s0:s1])
-        for s in range(s0, s1):
-            square = 0.0
-            for c in range(classes):
-                for k in range(features):
-                    square += w[s * classes + c, k] * w[s * classes + c, k]
-            out[i, s] = out[i, s] / (last - first) + 0.5 * ridge * square
+        for r0 in range(0, rows, block * classes):
+            r1 = min(r0 + block * classes, rows)
+            s0 = r0 // classes
+            s1 = r1 // classes
+            if features == 1 and last == first + 1 and code <= HUBER:
+                bound = threshold[first] if code == HUBER else math.inf
+                _scalar_values(x[first, 0], y[first], bound, ridge, w[r0:r1].reshape(r1 - r0), out[i, r0:r1])
+                continue
+            p = np.empty((r1 - r0, last - first))
+            _logits(w[r0:r1], x[first:last], p)
+            losses(p, y, threshold, first, code, classes, out[i, s0:s1])
+            for s in range(s0, s1):
+                square = 0.0
+                for c in range(classes):
+                    for k in range(features):
+                        square += w[s * classes + c, k] * w[s * classes + c, k]
+                out[i, s] = out[i, s] / (last - first) + 0.5 * ridge * square
 
 
 def linear_block(data: LinearData) -> int:

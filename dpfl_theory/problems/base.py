@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
 
 Array = NDArray[np.float64]
+EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)

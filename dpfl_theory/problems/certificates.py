@@ -79,10 +79,8 @@ def _clients_at(data: LinearData, w: Array, minima: Sequence[Minimum]) -> Array:
     for i, minimum in enumerate(minima):
         risk = client_risk(data, i)
         value = risk.value(w)
-        same = (
-            minimum.w is not None and abs(value - minimum.value) <= risk.rounding(w, risk.fit_error(w)) + minimum.error
-        )
-        values[i] = minimum.value if same else value
+        slack = risk.rounding(w, risk.fit_error(w)) + minimum.error
+        values[i] = minimum.value if minimum.w is not None and abs(value - minimum.value) <= slack else value
     return values
 
 

@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.linear import LinearData, linear_gradients
-from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.problems.base import EPS, Array, Problem
 from dpfl_theory.problems.linear_model import LinearModel
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.quadratic import Quadratic
@@ -32,7 +32,6 @@ from dpfl_theory.problems.sparse import gathered, gram, is_sparse, lengths, scal
 
 __all__ = ["Interval", "client_bounds", "climb", "record_deviation", "sigma_global", "sigma_local"]
 
-_EPS = float(np.finfo(np.float64).eps)
 _MOST = 4096
 _FAR = 1e6
 """A search goes this many scales from the centre."""
@@ -150,12 +149,10 @@ def client_bounds(data: LinearData) -> Array:
         c[i] = (gathered(centres[own], x) / m).ravel()
         total[i], weight[i] = math.fsum(far[own]) / m, math.fsum(radii[own]) / m
     top, top_joint = _tops(data, radii)
-    r = np.array([min(total[i], math.sqrt(weight[i] * top[i])) for i in range(n)])
+    r = np.minimum(total, np.sqrt(weight * top))
     apart = np.linalg.norm(c - c.mean(axis=0), axis=1)
     triangle = (1.0 - 2.0 / n) * r + float(np.mean(r))
-    joint = np.empty(n)
-    for i in range(n):
-        joint[i] = math.sqrt(((1.0 - 2.0 / n) * weight[i] + float(np.mean(weight))) * top_joint[i])
+    joint = np.sqrt(((1.0 - 2.0 / n) * weight + float(np.mean(weight))) * top_joint)
     return np.asarray((apart + np.minimum(triangle, joint)) * (1.0 + 1e-12))
 
 
@@ -374,12 +371,8 @@ def _tops(data: LinearData, radii: Array) -> tuple[Array, Array]:
 def _record_ascent(problem: LinearModel, i: int, w: Array, h: float) -> Array:
     """The gradient of half the variance, ``(1/m) sum_j ||x_j||^2 S_j s_j x_j^T - H_i grad f_i``, S_j the slopes' own
     derivative; products with S_j and H_i as differences."""
-    data = problem.data
-    own = slice(int(data.offsets[i]), int(data.offsets[i + 1]))
-    x, y, threshold = data.x[own], data.y[own], data.threshold[own]
-    z = x @ w.reshape(data.classes, -1).T
-    loss = LOSS[data.loss]
-    z = z if loss.classwise else z[:, 0]
+    data, (own, z) = problem.data, problem.own_logits(i, w)
+    x, y, threshold, loss = data.x[own], data.y[own], data.threshold[own], LOSS[data.loss]
     s = loss.slope(z, y, threshold)
     bent = (loss.slope(z + 1e-4 * s, y, threshold) - loss.slope(z - 1e-4 * s, y, threshold)) / 2e-4
     weighted = bent.reshape(len(y), -1) * squares(x)[:, None]
@@ -435,5 +428,5 @@ def _largest_quadratic(h: Array, g: Array, k: float, size: float, pull: float) -
     along = np.where(zero, 0.0, slope / np.where(zero, 1.0, -values))
     dual, u = k + float(slope @ along), vectors @ along
     value = float(u @ h @ u + 2.0 * (g @ u)) + k
-    room = 64.0 * _EPS * len(u) * (float(np.linalg.norm(h, 2)) * float(u @ u) + 2.0 * abs(float(g @ u)) + abs(k))
+    room = 64.0 * EPS * len(u) * (float(np.linalg.norm(h, 2)) * float(u @ u) + 2.0 * abs(float(g @ u)) + abs(k))
     return value, max(dual, value) + (0.0 if dual == value else room), u

@@ -18,7 +18,7 @@ from dpfl_theory.problems.base import Array, Constants, Kernels, Problem
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.risk import Rounding
 from dpfl_theory.problems.sparse import gathered, is_sparse
-from dpfl_theory.problems.validation import choice, count, matrix, nonnegative, sparse_matrix, vector
+from dpfl_theory.problems.validation import choice, count, finite_array, nonnegative, sparse_matrix, vector
 
 if TYPE_CHECKING:
     from dpfl_theory.kernels.engine import Engine
@@ -50,7 +50,7 @@ def linear_data(
     [[2.0], [1.0]]
     """
     choice("loss", loss, tuple(LOSSES))
-    x = sparse_matrix("the features x", x) if is_sparse(x) else matrix("the features x", x)
+    x = sparse_matrix("the features x", x) if is_sparse(x) else finite_array("the features x", x, 2)
     y = vector("the labels y", y, x.shape[0])
     count("classes", classes, 2 if loss == "softmax" else 1)
     sizes = [len(own) for own in clients]
@@ -160,7 +160,7 @@ class LinearModel(Problem):
         """The numerical side on the engine's device; the records are sent there once."""
         return LinearKernels(self, engine)
 
-    def _client(self, i: int, w: Array) -> tuple[slice, Array]:
+    def own_logits(self, i: int, w: Array) -> tuple[slice, Array]:
         """Client i's records and their logits at w."""
         own = slice(int(self.data.offsets[i]), int(self.data.offsets[i + 1]))
         z = self.data.x[own] @ w.reshape(self.data.classes, -1).T
@@ -168,13 +168,13 @@ class LinearModel(Problem):
 
     def client_value(self, i: int, w: Array) -> float:
         """f_i(w) [F]."""
-        own, z = self._client(i, w)
+        own, z = self.own_logits(i, w)
         losses = LOSS[self.data.loss].value(z, self.data.y[own], self.data.threshold[own])
         return float(np.mean(losses)) + 0.5 * self.data.ridge * float(w @ w)
 
     def client_gradient(self, i: int, w: Array) -> Array:
         """grad f_i(w), shape (d,) [F/X]."""
-        own, z = self._client(i, w)
+        own, z = self.own_logits(i, w)
         slopes = LOSS[self.data.loss].slope(z, self.data.y[own], self.data.threshold[own])
         mean = gathered(slopes.reshape(len(z), -1), self.data.x[own]) / len(z)
         return np.asarray(mean.ravel() + self.data.ridge * w)

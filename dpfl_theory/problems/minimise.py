@@ -19,13 +19,12 @@ from scipy import optimize
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from dpfl_theory.errors import InputError
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import EPS, Array
 from dpfl_theory.problems.risk import Risk
 from dpfl_theory.problems.separability import Mask, pairs, separates, vanishing_pairs
 from dpfl_theory.problems.sparse import is_sparse, nonzero_columns
 from dpfl_theory.problems.whitened import Spanned, Whitened, spannable
 
-_EPS = float(np.finfo(np.float64).eps)
 _DENSE = 1 << 22
 """Up to this many numbers, CSR records are processed as an array of the columns that they use."""
 _WIDE = 512
@@ -73,7 +72,7 @@ def newton(
     h, fresh = risk.hessian(risk.curvature(q)), True
     for _ in range(iterations):
         length = float(np.linalg.norm(g))
-        if length <= 0.1 * _EPS * unit or slow == 3 or (stop is not None and stop(q)):
+        if length <= 0.1 * EPS * unit or slow == 3 or (stop is not None and stop(q)):
             break
         direction = _solve(h, max(1e-14, 0.1 * min(1.0, length / unit)), g)
         descent = float(g @ direction)
@@ -81,10 +80,10 @@ def newton(
         for _ in range(80):
             trial = q - t * direction
             reached = risk.value(trial)
-            if reached <= value - 1e-4 * t * descent or reached <= value * (1.0 + 16.0 * _EPS):
+            if reached <= value - 1e-4 * t * descent or reached <= value * (1.0 + 16.0 * EPS):
                 slope = risk.gradient(trial)
                 shorter = float(np.linalg.norm(slope)) < length
-                if shorter or reached < value * (1.0 - 16.0 * _EPS):
+                if shorter or reached < value * (1.0 - 16.0 * EPS):
                     break
             t *= 0.5
         else:
@@ -154,7 +153,7 @@ def _duality_gap(white: Whitened, q: Array) -> _Gap:
     length = np.linalg.norm(white.x, axis=1) * np.linalg.norm(theta.reshape(len(theta), -1), axis=1)
     feasible = float(np.linalg.norm(white.pull(theta))) <= 1e-13 * float(r.weight @ length) + 1e-300
     # The remainder v changes the lower bound by <v, w*>; coordinates of w* are taken to be at most twice those of w.
-    gap = young + 2.0 * float(remainder @ np.abs(w)) + 8.0 * _EPS * float(r.weight @ magnitude)
+    gap = young + 2.0 * float(remainder @ np.abs(w)) + 8.0 * EPS * float(r.weight @ magnitude)
     return _Gap(gap, theta, feasible)
 
 

@@ -11,7 +11,6 @@ from functools import wraps
 from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfl_theory.core.parameter import Meaning
 from dpfl_theory.errors import InputError
@@ -22,12 +21,10 @@ from dpfl_theory.problems.data import load
 from dpfl_theory.problems.linear_model import LinearModel, linear_data
 from dpfl_theory.problems.partition import similarity
 from dpfl_theory.problems.preparation import standardised
-from dpfl_theory.problems.synthetic import noisy_labels
+from dpfl_theory.problems.synthetic import Parts, noisy_labels
 from dpfl_theory.problems.validation import count, fraction, nonnegative
 
 __all__ = ["EXAMPLES", "FAMILIES", "Split", "similarity_split", "synthetic_split"]
-
-Parts = list[NDArray[np.int64]]
 
 
 @dataclass(frozen=True, eq=False)

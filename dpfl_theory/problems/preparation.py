@@ -12,7 +12,7 @@ from scipy import sparse
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
 from dpfl_theory.problems.files._records import NEARLY
-from dpfl_theory.problems.sparse import lengths
+from dpfl_theory.problems.sparse import lengths, unit_rows
 from dpfl_theory.problems.validation import count, positive
 
 
@@ -86,7 +86,5 @@ def standardised(x: Array, training: NDArray[np.int64] | None = None, unit: bool
     constant = spread <= NEARLY * np.max(np.abs(rows), axis=0, initial=0.0)
     x = np.where(constant, 0.0, x - mean)
     x /= np.where(constant, 1.0, spread)
-    if unit:
-        length = np.linalg.norm(x, axis=1, keepdims=True)
-        x /= np.where(length > 0.0, length, 1.0)
+    x = unit_rows(x) if unit else x
     return np.hstack([x, np.ones((len(x), 1))]) if bias else x

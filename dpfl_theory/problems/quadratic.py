@@ -110,12 +110,26 @@ class Quadratic(Problem):
         residual = float(np.linalg.norm(self.gradient(w_star)))
         mu_range = float(values[positive][0])
         at_star = np.array([self.client_value(i, w_star) for i in range(self.n)])
-        shared = bool(np.all(self.centres == self.centres[0]))
-        if shared:
+        if bool(np.all(self.centres == self.centres[0])):
             w_star, at_star, residual = self.centres[0].copy(), np.zeros(self.n), 0.0
+            at = Certificate("closed-form", 0.0, "all clients share their centre")
+        else:
+            solved = f"solve of the mean normal equations; gradient norm {residual:.1e}"
+            text = f"{solved}, smallest positive eigenvalue {mu_range:.3g}"
+            at = Certificate("strong-convexity", residual / mu_range, text)
         unique = bool(positive.all())
-        gap = residual**2 / (2.0 * mu_range)
-        eigen = "largest eigenvalue of the stored spectrum"
+        gap, error = residual**2 / (2.0 * mu_range), 1e-14 * float(L_i.max())
+        text = f"||grad f(w*)||^2/(2 mu) = {gap:.1e} on the range of the mean matrix"
+        certificates = {
+            "L_i": Certificate("eigenvalue", error, "L_i is the largest eigenvalue of the stored spectrum of Q_i"),
+            "L_f": Certificate("eigenvalue", 1e-13 * largest, "L_f is the largest eigenvalue of the mean matrix"),
+            "mu_i": Certificate("eigenvalue", error, "mu_i is the smallest eigenvalue of the stored spectrum of Q_i"),
+            "mu_f": Certificate("eigenvalue", 1e-13 * largest, "mu_f is the smallest eigenvalue of the mean matrix"),
+            "G_i": Certificate("closed-form", 0.0, "a quadratic with a positive eigenvalue has unbounded gradients"),
+            "w_star": at,
+            "f_star": Certificate("strong-convexity", gap, text),
+            "f_i_star": Certificate("closed-form", 0.0, "f_i is zero at its centre and never negative"),
+        }
         return Constants(
             L_i=L_i,
             L_f=largest,
@@ -129,33 +143,7 @@ class Quadratic(Problem):
             f_i_at_star=at_star,
             w_i_star=self.centres,
             unique=unique,
-            certificates={
-                "L_i": Certificate("eigenvalue", 1e-14 * float(L_i.max()), f"L_i is the {eigen} of Q_i"),
-                "L_f": Certificate("eigenvalue", 1e-13 * largest, "L_f is the largest eigenvalue of the mean matrix"),
-                "mu_i": Certificate(
-                    "eigenvalue",
-                    1e-14 * float(L_i.max()),
-                    "mu_i is the smallest eigenvalue of the stored spectrum of Q_i",
-                ),
-                "mu_f": Certificate(
-                    "eigenvalue", 1e-13 * largest, "mu_f is the smallest eigenvalue of the mean matrix"
-                ),
-                "G_i": Certificate(
-                    "closed-form", 0.0, "a quadratic with a positive eigenvalue has unbounded gradients"
-                ),
-                "w_star": Certificate(
-                    "closed-form" if shared else "strong-convexity",
-                    0.0 if shared else residual / mu_range,
-                    "all clients share their centre"
-                    if shared
-                    else f"solve of the mean normal equations; gradient norm {residual:.1e}, "
-                    f"smallest positive eigenvalue {mu_range:.3g}",
-                ),
-                "f_star": Certificate(
-                    "strong-convexity", gap, f"||grad f(w*)||^2/(2 mu) = {gap:.1e} on the range of the mean matrix"
-                ),
-                "f_i_star": Certificate("closed-form", 0.0, "f_i is zero at its centre and never negative"),
-            },
+            certificates=certificates,
         )
 
     def kernels(self, engine: Engine) -> QuadraticKernels:

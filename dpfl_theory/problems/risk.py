@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.kernels.linear import LinearData
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import EPS, Array
 from dpfl_theory.problems.losses import LOSS, Loss
 from dpfl_theory.problems.sparse import gathered, lengths, terms
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +66,7 @@ class Risk:
         size = abs(self.x) @ np.max(np.abs(w.reshape(self.classes, -1)), axis=0)
         if self.loss.of_residual:
             size = size + np.abs(self.y)
-        return np.asarray(16.0 * (terms(self.x) + 4) * _EPS * size)
+        return np.asarray(16.0 * (terms(self.x) + 4) * EPS * size)
 
     def fit_error(self, w: Array) -> float:
         """How far a residual can be from zero when w was computed to fit every record.
@@ -77,7 +75,7 @@ class Risk:
         """
         longest = float(np.max(lengths(self.x), initial=0.0)) * float(np.linalg.norm(w))
         size = longest + float(np.max(np.abs(self.y), initial=0.0))
-        return float(16.0 * (terms(self.x) + 4) * _EPS * size)
+        return float(16.0 * (terms(self.x) + 4) * EPS * size)
 
     def rounding(self, w: Array, error: Array | float | None = None) -> float:
         """A bound on the error of ``value(w)`` [F] for errors of the residuals, by default those of rounding."""
@@ -85,7 +83,7 @@ class Risk:
         if slopes.ndim == 2:
             slopes = np.sum(slopes, axis=1)
         shift = self.logit_error(w) if error is None else error
-        return 8.0 * _EPS * self.value(w) + float(self.weight @ (shift * (slopes + 0.5 * shift)))
+        return 8.0 * EPS * self.value(w) + float(self.weight @ (shift * (slopes + 0.5 * shift)))
 
     def restrict(self, gone: NDArray[np.bool_]) -> Risk:
         """The risk without the (record, class) pairs of the mask, which has the shape of ``separability.margins``."""
@@ -154,7 +152,7 @@ class Rounding:
             length = xp.sqrt((w * w).sum(axis=1))
             if values.ndim == 2:
                 length = length[:, None]
-            delta = 16.0 * (self.features + 4) * _EPS * (self.longest * length + self.target)
+            delta = 16.0 * (self.features + 4) * EPS * (self.longest * length + self.target)
             slope = xp.minimum(self.slope, xp.sqrt(2.0 * xp.maximum(values, 0.0)))
-            total = (self.terms + 8) * _EPS * xp.abs(values) + delta * (slope + 0.5 * delta)
-            return total + (4.0 * self.classes * _EPS if self.classes > 1 else 0.0)
+            total = (self.terms + 8) * EPS * xp.abs(values) + delta * (slope + 0.5 * delta)
+            return total + (4.0 * self.classes * EPS if self.classes > 1 else 0.0)

@@ -15,12 +15,10 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, eye_array, hstack
 
 from dpfl_theory.errors import DpflError
-from dpfl_theory.problems.base import Array
-from dpfl_theory.problems.sparse import terms
+from dpfl_theory.problems.base import EPS, Array
+from dpfl_theory.problems.sparse import terms, unit_rows
 
 Mask = NDArray[np.bool_]
-
-_EPS = float(np.finfo(np.float64).eps)
 
 
 def margins(x: Any, y: Array, w: Array, classes: int) -> Array:
@@ -50,7 +48,7 @@ def separates(x: Any, y: Array, w: Array, classes: int) -> bool:
     (True, False)
     """
     size = abs(x) @ np.max(np.abs(w.reshape(max(classes, 1), -1)), axis=0)
-    floor = 4.0 * (terms(x) + 2) * _EPS * size[:, None]
+    floor = 4.0 * (terms(x) + 2) * EPS * size[:, None]
     return bool(np.all((margins(x, y, w, classes) > floor) | ~pairs(y, classes)))
 
 
@@ -90,12 +88,6 @@ def _positive_pairs(a: csr_array | Array) -> NDArray[np.bool_]:
     )
 
 
-def _unit_rows(x: Array) -> Array:
-    """Rows of length one (zero rows stay): margins keep their signs, and the solver's tolerance means something."""
-    length = np.linalg.norm(x, axis=1)
-    return np.asarray(x / np.where(length > 0.0, length, 1.0)[:, None])
-
-
 def _pair_gram(x: Array, y: Array, chosen: Mask, classes: int) -> Array:
     """``A^T A`` for the chosen pairs' rows A of ``_pair_rows``, without forming them."""
     if classes == 1:
@@ -132,7 +124,7 @@ def vanishing_pairs(x: Array, y: Array, classes: int, fixed: Mask | None = None)
     array([ True, False, False,  True])
     """
     wanted = pairs(y, classes)
-    unit = _unit_rows(x)
+    unit = unit_rows(x)  # margins keep their signs, and the solver's tolerance means something
     rows: csr_array | Array = _pair_rows(unit, y, classes)
     if fixed is not None:
         values, vectors = np.linalg.eigh(_pair_gram(unit, y, wanted & fixed, classes))

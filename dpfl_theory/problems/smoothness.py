@@ -22,11 +22,10 @@ import numpy as np
 from scipy.linalg import eigvalsh
 
 from dpfl_theory.kernels.linear import LinearData
-from dpfl_theory.problems.base import Array, Certificate
+from dpfl_theory.problems.base import EPS, Array, Certificate
 from dpfl_theory.problems.losses import LOSS
 from dpfl_theory.problems.sparse import is_sparse, lengths, nonzero_columns, scaled
 
-_EPS = float(np.finfo(np.float64).eps)
 _ORDER = 4096
 """The largest Gram matrix whose eigenvalues are computed."""
 _STEPS = 300
@@ -99,7 +98,7 @@ def _extremes(gram: Array, features: int) -> tuple[float, float]:
     largest = max(0.0, float(values[-1]))
     smallest = float(values[0]) if len(values) == features else 0.0
     # Eigenvalues have an error of order * eps * largest; a smallest one below it may be zero.
-    return (smallest if smallest > 4.0 * features * _EPS * largest else 0.0), largest
+    return (smallest if smallest > 4.0 * features * EPS * largest else 0.0), largest
 
 
 Spectrum = tuple[Array, Array, float, float, Callable[[Array], float], bool]
@@ -123,7 +122,7 @@ def _spectrum(data: LinearData) -> Spectrum:
         sizes = np.diff(data.offsets)
         weighted = scaled(data.x, np.repeat(np.sqrt(1.0 / (n * sizes)), sizes))
         mean = weighted @ weighted.T
-    rounding = 4.0 * features * _EPS
+    rounding = 4.0 * features * EPS
     return low, high, *_extremes(mean, features), lambda L_i: rounding * float(np.max(L_i)), False
 
 
@@ -135,7 +134,7 @@ def _sparse_spectrum(data: LinearData) -> Spectrum:
     high = np.array([one.largest for one in own])
     low = np.array([one.smallest for one in own])
     gap = max(one.gap for one in (*own, mean))
-    rounding = 4.0 * max(one.order for one in (*own, mean)) * _EPS
+    rounding = 4.0 * max(one.order for one in (*own, mean)) * EPS
 
     def error(L_i: Array) -> float:
         return max(gap, rounding * float(np.max(L_i)))

@@ -37,6 +37,12 @@ def lengths(x: Any) -> Array:
     return np.sqrt(squares(x)) if is_sparse(x) else np.asarray(np.linalg.norm(x, axis=1))
 
 
+def unit_rows(x: Array) -> Array:
+    """Dense rows of length one; zero rows stay."""
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    return np.asarray(x / np.where(length > 0.0, length, 1.0))
+
+
 def gathered(slopes: Array, x: Any) -> Array:
     """``sum_j slopes_j x_j``: slopes (m, classes) or (m,) and x (m, d0) -> (classes, d0) or (d0,).
 

@@ -80,11 +80,6 @@ def vector(name: str, value: Any, length: int | None = None) -> Array:
     return array
 
 
-def matrix(name: str, value: Any) -> Array:
-    """Finite numbers with two dimensions."""
-    return finite_array(name, value, 2)
-
-
 def sparse_matrix(name: str, value: Any) -> Any:
     """Finite numbers in CSR, each place once and in order; a copy.
 

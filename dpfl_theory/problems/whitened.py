@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.problems.base import Array
+from dpfl_theory.problems.base import EPS, Array
 from dpfl_theory.problems.risk import Risk
 from dpfl_theory.problems.sparse import scaled
 
-_EPS = float(np.finfo(np.float64).eps)
 _RECORDS = 4096
 """Records whose share of a softmax Hessian is formed at once: it stays in the cache, twice as fast as all."""
 _ORDER = 4096
@@ -40,7 +39,7 @@ class Whitened:
         r = self.risk
         weighted = np.sqrt(r.weight)[:, None] * r.x
         _, s, vt = np.linalg.svd(weighted, full_matrices=False)
-        rank = int(np.sum(s > 4.0 * max(r.x.shape) * _EPS * s[0])) if len(s) and s[0] > 0.0 else 0
+        rank = int(np.sum(s > 4.0 * max(r.x.shape) * EPS * s[0])) if len(s) and s[0] > 0.0 else 0
         return np.asarray(vt[:rank].T / np.sqrt(r.loss.curvature_bound * s[:rank] ** 2 + r.ridge))
 
     @cached_property
@@ -167,7 +166,7 @@ class Spanned(Whitened):
         """Singular vectors, those of the records (m, r) or of the columns (d0, r), and values (r,)."""
         a = scaled(self.risk.x, np.sqrt(self.risk.weight))
         squares, vectors = np.linalg.eigh((a @ a.T if self._by_records else a.T @ a).toarray())
-        kept = squares > 4.0 * len(squares) * _EPS * max(float(squares[-1]), 0.0)
+        kept = squares > 4.0 * len(squares) * EPS * max(float(squares[-1]), 0.0)
         kept &= squares > 0.0
         return vectors[:, kept][:, ::-1], np.sqrt(squares[kept])[::-1]
 

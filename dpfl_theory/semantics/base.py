@@ -92,17 +92,19 @@ def law(name: Hashable) -> Hashable:
     return name[:-1] if isinstance(name, tuple) and name and isinstance(name[-1], RunIndex) else name
 
 
-def mapped(state: Any, of: Callable[[Any], Any]) -> Any:
-    """A state of the same shape, with ``of`` applied to each of its vectors or arrays.
+def mapped(state: Any, of: Callable[..., Any], *others: Any) -> Any:
+    """A state of the same shape, with ``of`` applied to each of its vectors or arrays, and to those of other such
+    states in its place.
 
     >>> mapped((Vector(1), [Vector(2)]), lambda v: v.known)
     (1, [2])
     """
     if isinstance(state, (tuple, list)):
-        return type(state)(mapped(part, of) for part in state)
+        return type(state)(mapped(part, of, *parts) for part, *parts in zip(state, *others, strict=True))
     if is_dataclass(state) and not isinstance(state, (type, Vector)):
-        return replace(state, **{f.name: mapped(getattr(state, f.name), of) for f in fields(state)})
-    return of(state)
+        names = [f.name for f in fields(state)]
+        return replace(state, **{n: mapped(getattr(state, n), of, *(getattr(s, n) for s in others)) for n in names})
+    return of(state, *others)
 
 
 class World(ABC):

@@ -16,11 +16,6 @@ from dpfl_theory.core.algorithm import Algorithm
 from dpfl_theory.errors import InputError
 from dpfl_theory.semantics.base import RunIndex, Vector, World
 
-__all__ = [
-    *("SAMPLINGS", "BaseOperations", "Draw", "RoundResult", "WorldOperations", "draws", "local_path", "run_round"),
-    "runs",
-]
-
 SAMPLINGS = ("without", "anew", "shared")
 """A cohort of different clients, or draws with replacement. In the latter case each draw is a run of its own
 (``anew``); or there is one run for each client, which counts as often as it is drawn (``shared``)."""
@@ -79,10 +74,8 @@ class BaseOperations:
         try:
             return compute()
         except TypeError as error:
-            message = (
-                "clipping and normalising are not linear forms, as worst cases need: check by exact and monte-carlo"
-            )
-            raise InputError(message) from error
+            message = "clipping and normalising are not linear forms, as worst cases need"
+            raise InputError(f"{message}: check by exact and monte-carlo") from error
 
 
 class WorldOperations(BaseOperations):

@@ -8,7 +8,7 @@ Noise and choices have addresses by seed, replicate, round and number, as everyw
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field
 from operator import itemgetter
 from typing import Any
 
@@ -22,6 +22,7 @@ from dpfl_theory.semantics.base import Vector, World, mapped
 from dpfl_theory.semantics.oracle import Oracle
 from dpfl_theory.simulation import Algorithm
 from dpfl_theory.simulation.base import Context, Round
+from dpfl_theory.simulation.local_updates import shrunk
 
 __all__ = ["AVERAGES", "Iterated", "Replicates", "first_vector"]
 
@@ -101,10 +102,7 @@ class Replicates(World):
         return self._context.engine.xp.sqrt(self.inner(v.known, v.known))
 
     def bounded(self, v: Vector, threshold: Any) -> Vector:
-        xp = self._context.engine.xp
-        length = self.length(v)
-        factor = xp.where(length > threshold, threshold / xp.where(length > 0.0, length, 1.0), 1.0)
-        return Vector(v.known * factor)
+        return Vector(v.known * shrunk(self._context.engine.xp, self.length(v), threshold, False))
 
     def normalised(self, v: Vector, alpha: Any = 0) -> Vector:
         xp = self._context.engine.xp
@@ -185,7 +183,8 @@ class Iterated(Algorithm):
         if parts[0][0] is None:
             return parts[0][1], drawn
         order = np.argsort(np.concatenate([rows for rows, _ in parts]))
-        joined = _joined([part for _, part in parts], context.engine.xp.concatenate)
+        first, *others = (part for _, part in parts)
+        joined = mapped(first, lambda *arrays: context.engine.xp.concatenate(arrays), *others)
         return mapped(joined, itemgetter(order)), drawn
 
     def _oracle(
@@ -226,13 +225,3 @@ def _arrays(state: Any) -> Any:
 
 def _vectors(state: Any) -> Any:
     return mapped(state, Vector)
-
-
-def _joined(states: Sequence[Any], join: Callable[[Any], Any]) -> Any:
-    first = states[0]
-    if isinstance(first, (tuple, list)):
-        return type(first)(_joined(parts, join) for parts in zip(*states, strict=True))
-    if is_dataclass(first) and not isinstance(first, type):
-        own = {f.name: _joined([getattr(s, f.name) for s in states], join) for f in fields(first)}
-        return replace(first, **own)
-    return join(states)

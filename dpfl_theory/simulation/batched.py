@@ -96,7 +96,11 @@ class Simulation(Algorithm):
         w, inner = run.round(o, state.w, None if empty else state.inner)
         if not o.asked:
             raise InputError(f"all clients take part in every round of {run.name}: leave out the cohort")
-        after = BatchState(self._vector(o, w), o.state(inner))
+        if getattr(w, "shape", ()) != (o.S, o.d):
+            raise InputError(
+                "the round's vector does not have one row for each replicate: return a vector of the server"
+            )
+        after = BatchState(w, o.state(inner))
         data = {"state": state, "after": after, "algorithm": self, "run": run, **seen(o, run)}
         return after, Round(context, k, state.w, cohort=o.counts, again=partial(self.operations, context, k), **data)
 
@@ -115,13 +119,6 @@ class Simulation(Algorithm):
             return False
         records = run.protects == "record" or isinstance(self.gradient, RecordGradient)
         return records or not ((run.steps_are_plain() and isinstance(self.gradient, FullGradient)) or small(context))
-
-    def _vector(self, o: BatchOperations, w: Any) -> Any:
-        if getattr(w, "shape", ()) != (o.S, o.d):
-            raise InputError(
-                "the round's vector does not have one row for each replicate: return a vector of the server"
-            )
-        return w
 
     def describe(self) -> dict[str, Any]:
         run = self.run.with_defaults()

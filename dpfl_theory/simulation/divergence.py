@@ -67,8 +67,6 @@ def divergence_text(diverged: NDArray[np.int64]) -> str:
     ('diverged in 2 of 3 replicates, the first after round 7', '')
     """
     when = diverged[diverged != NEVER]
-    return (
-        f"diverged in {len(when)} of {len(diverged)} replicates, the first after round {when.min()}"
-        if len(when)
-        else ""
-    )
+    if not len(when):
+        return ""
+    return f"diverged in {len(when)} of {len(diverged)} replicates, the first after round {when.min()}"

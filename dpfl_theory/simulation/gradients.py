@@ -141,11 +141,8 @@ class RecordGradient(Gradient):
     noise_multiplier: PerReplicate = 0.0
 
     def __post_init__(self) -> None:
-        if (
-            isinstance(self.share, bool)
-            or not isinstance(self.share, (int, float, np.number))
-            or not 0 < self.share <= 1
-        ):
+        number = isinstance(self.share, (int, float, np.number)) and not isinstance(self.share, bool)
+        if not number or not 0 < self.share <= 1:
             raise InputError(f"the share of records is {self.share!r}: it must lie in (0, 1]")
         positive("the noise multiplier", self.noise_multiplier, zero=True)
         if isinstance(self.threshold, str):

@@ -273,11 +273,8 @@ class BatchOperations:
     def _lots(self, i: Any, share: float) -> Any:
         """The numbers of the records of the clients' lots (n, S, b), ascending, with -1 after them. Each record is in
         its client's lot with this probability."""
-        xp, sizes, engine = (
-            self._xp,
-            self._context.engine.asarray(batches(self._context.problem, 1.0).sizes),
-            self._context.engine,
-        )
+        xp, engine = self._xp, self._context.engine
+        sizes = engine.asarray(batches(self._context.problem, 1.0).sizes)
         most = int(sizes.max())
         u = engine.uniform(self._context.replicates, self._k, self.n * most, RECORDS, self._next(RECORDS))
         place = xp.arange(most)

@@ -33,11 +33,6 @@ def _delta(h: Round) -> Any:
     return cached(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
-def _gap(h: Round) -> Any:
-    """f_i(w) - f_i(w*), (S, n)."""
-    return cached(h, "gap", lambda: _excess(h) - _delta(h))
-
-
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
     """z_i (f_i(w) - inf f_i), (S, n). A zero update means a zero gradient, hence a zero excess, despite rounding."""
     xp = h.context.engine.xp
@@ -98,19 +93,15 @@ def _log_dissimilarity(h: Round) -> Any:
 
 
 def _gap_ceiling(reach: Reach) -> float:
-    return (
-        float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
-        if reach.update_floor
-        else math.inf
-    )
+    if not reach.update_floor:
+        return math.inf
+    return float(np.mean(np.minimum(reach.gradient_bounds, reach.threshold / reach.update_floor)) * reach.radius)
 
 
 def _excess_ceiling(reach: Reach) -> float:
-    return (
-        reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima))
-        if reach.update_floor
-        else math.inf
-    )
+    if not reach.update_floor:
+        return math.inf
+    return reach.threshold / reach.update_floor * float(np.mean(reach.distances_to_client_minima))
 
 
 def _suboptimality_ceiling(reach: Reach) -> float:
@@ -180,7 +171,7 @@ OBSERVABLES = (
         (1, 0),
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,(f_i(w_k) - f_i(w^*))",
         "mean gap of the clients whose update is not clipped",
-        lambda h: (unclipped(h) * _gap(h)).mean(axis=1),
+        lambda h: (unclipped(h) * (_excess(h) - _delta(h))).mean(axis=1),
         lambda r: -float(np.mean(r.constants.delta_i_star)),
         _gap_ceiling,
         reported_with=NO_UPDATES,

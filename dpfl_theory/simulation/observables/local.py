@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpfl_theory.simulation.base import Round
+from dpfl_theory.simulation.local_updates import shrunk
 from dpfl_theory.simulation.observables.base import (
     NO_UPDATES,
     Observable,
@@ -45,10 +46,7 @@ def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
 
 def _bounding_factor(h: Round) -> Any:
     """C/||u_i||, and 0 for u_i = 0, which is not sent."""
-    xp = h.context.engine.xp
-    norms, bound = norms_and_threshold(h, "bounding")
-    moving = norms > 0.0
-    return xp.where(moving, bound / xp.where(moving, norms, 1.0), 0.0)
+    return shrunk(h.context.engine.xp, *norms_and_threshold(h, "bounding"), True)
 
 
 def _clipping_factors(h: Round) -> Any:
@@ -68,37 +66,29 @@ def _signal(h: Round, factor: Any) -> Any:
     return h.context.engine.xp.sqrt((total * total).sum(axis=1))
 
 
-def _bounding_difference(h: Round) -> Any:
-    return (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1)
+def _path(h: Round, observable: str) -> tuple[list[Any], list[Any]]:
+    """Every client's points w_{k,0}, ..., w_{k,E} and its gradients there, E + 1 arrays (n, S, d) each."""
+    steps = require_attribute(h, "local_steps", observable)
 
-
-def _gradients(h: Round) -> tuple[list[Any], Any]:
-    """Every client's gradients along its local steps, E + 1 arrays (n, S, d), and w_{k,E}^{(i)} (n, S, d)."""
-    steps = require_attribute(h, "local_steps", "local-steps")
-
-    def compute() -> tuple[list[Any], Any]:
-        w, found = h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0), []
+    def compute() -> tuple[list[Any], list[Any]]:
+        points, gradients = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)], []
         for _ in range(steps):
-            found.append(h.context.gradients(w))
-            w = w - h.local_step[None, :, None] * found[-1]
-        return [*found, h.context.gradients(w)], w
+            gradients.append(h.context.gradients(points[-1]))
+            points.append(points[-1] - h.local_step[None, :, None] * gradients[-1])
+        return points, [*gradients, h.context.gradients(points[-1])]
 
-    answer: tuple[list[Any], Any] = cached(h, "gradients", compute)
-    return answer
+    found: tuple[list[Any], list[Any]] = cached(h, "path", compute)
+    return found
+
+
+def _gradients(h: Round) -> list[Any]:
+    """Every client's gradients along its local steps, E + 1 arrays (n, S, d)."""
+    return _path(h, "local-steps")[1]
 
 
 def _local_points(h: Round) -> list[Any]:
     """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
-    steps = require_attribute(h, "local_steps", "local-suboptimality")
-
-    def compute() -> list[Any]:
-        found = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)]
-        for _ in range(steps - 1):
-            found.append(found[-1] - h.local_step[None, :, None] * h.context.gradients(found[-1]))
-        return found
-
-    points: list[Any] = cached(h, "local points", compute)
-    return points
+    return _path(h, "local-suboptimality")[0][:-1]
 
 
 def _local_mean_suboptimality(h: Round) -> Any:
@@ -118,23 +108,9 @@ def _squares(arrays: Any) -> Any:
     return sum((a * a).sum(axis=2).mean(axis=0) for a in arrays)
 
 
-def _end_distance(h: Round) -> Any:
-    return _squares([_gradients(h)[1] - minimiser(h, "end-distance-squared")])
-
-
-def _gradient_change(h: Round) -> Any:
-    found = _gradients(h)[0]
-    return _squares([after - before for before, after in itertools.pairwise(found)])
-
-
 def _factor_deviation(h: Round, power: int) -> Any:
     factors = _clipping_factors(h)
     return (abs(factors - factors.mean(axis=1, keepdims=True)) ** power).mean(axis=1)
-
-
-def _clipped_alignment(h: Round) -> Any:
-    factor = _clipping_factors(h).mean(axis=1)
-    return factor * gradient_squared(h)
 
 
 def _descent_product(h: Round) -> Any:
@@ -153,10 +129,6 @@ def _progress_ceiling(reach: Reach) -> float:
     return 2.0 * eta * C * reach.radius + eta**2 * C**2 if math.isfinite(eta * C) else math.inf
 
 
-def _progress_floor(reach: Reach) -> float:
-    return -_progress_ceiling(reach)
-
-
 def _product_ceiling(reach: Reach) -> float:
     return float(np.mean(reach.update_bounds)) * reach.radius if math.isfinite(reach.radius) else math.inf
 
@@ -168,7 +140,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| > C)\,A_i",
         "mean progress of the clients whose update is clipped to length C",
         lambda h: _scaled_progress(h, _bounding_factor(h), ~unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
         reported_with=NO_UPDATES,
     ),
@@ -178,7 +150,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = u_i",
         "mean progress of the clients whose update is not clipped",
         lambda h: _scaled_progress(h, 1.0, unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
         reported_with=NO_UPDATES,
     ),
@@ -188,7 +160,7 @@ OBSERVABLES = (
         r"\frac{1}{n}\sum_i 1(\|u_i\| \leq C)\,A_i \text{ with } g_i = C u_i/\|u_i\|",
         "mean progress of the clients whose update is lengthened to C",
         lambda h: _scaled_progress(h, _bounding_factor(h), unclipped(h)),
-        _progress_floor,
+        lambda r: -_progress_ceiling(r),
         _progress_ceiling,
     ),
     Observable(
@@ -242,7 +214,7 @@ OBSERVABLES = (
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
         "mean squared distance to w* after the local steps",
-        _end_distance,
+        lambda h: _squares([_path(h, "local-steps")[0][-1] - minimiser(h, "end-distance-squared")]),
     ),
     nonnegative(
         "local-mean-suboptimality",
@@ -263,21 +235,21 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "mean over the clients of the squared gradients along their local steps, summed",
-        lambda h: _squares(_gradients(h)[0][:-1]),
+        lambda h: _squares(_gradients(h)[:-1]),
     ),
     nonnegative(
         "next-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
         "mean over the clients of the squared gradients after each of their local steps, summed",
-        lambda h: _squares(_gradients(h)[0][1:]),
+        lambda h: _squares(_gradients(h)[1:]),
     ),
     nonnegative(
         "gradient-change-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "how much the gradients change from one local step to the next, squared and summed",
-        _gradient_change,
+        lambda h: _squares([after - before for before, after in itertools.pairwise(_gradients(h))]),
     ),
     nonnegative(
         "signal-squared",
@@ -317,7 +289,7 @@ OBSERVABLES = (
         (1, -1),
         r"\frac{1}{n}\sum_i \|\mathrm{norm}(u_i, C) - \mathrm{clip}(u_i, C)\|",
         "mean distance between the normalised and the clipped update",
-        _bounding_difference,
+        lambda h: (abs(_bounding_factor(h) - _clipping_factors(h)) * h.update_norms).mean(axis=1),
         lambda r: r.threshold,
     ),
     nonnegative(
@@ -325,7 +297,7 @@ OBSERVABLES = (
         (2, -2),
         r"\bar{\alpha}^k \|\nabla f(w_k)\|^2 \text{ with } \bar{\alpha}^k = \frac{1}{n}\sum_i \min(1, C/\|u_i\|)",
         "squared gradient times the mean clipping factor (zhang2021 Theorem 3.1)",
-        _clipped_alignment,
+        lambda h: _clipping_factors(h).mean(axis=1) * gradient_squared(h),
         lambda r: float(np.mean(r.gradient_bounds)) ** 2,
         reported_with=NO_UPDATES,
     ),
