@@ -31,20 +31,13 @@ from dpfl_theory.core import (
     PrivacyClaim,
     PrivacyPoint,
     Statement,
-    checks,
     expressions,
 )
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
+from dpfl_theory.statements.instances import edges_of
 from dpfl_theory.statements.symbolic import equal
-
-__all__ = [
-    *("BUDGET", "DELTA", "GRID", "LADDER", "NEEDED", "PROOF", "Squared", "budget", "evaluate", "existence"),
-    *("needed_points", "no_constants", "noise_of", "one_release", "over_random_rounds", "repaired_checks"),
-    *("returned_sum_delta", "rounds_together", "sampled_sum_delta", "smallest_constant"),
-    *("sufficiency_claim", "variance"),
-]
 
 Squared = Callable[[Mapping[str, Any], Any], Any]
 """From a statement's symbols and the variance of the noise, the squared noise multiplier of all of a client's releases
@@ -262,8 +255,6 @@ GRID = {
 }
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
-OUTSIDE = "not-applicable"
-_DELTA = {"delta > 0": {"delta": "0"}}
 TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; another check decides the value of b."
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
@@ -301,9 +292,10 @@ def repaired_checks(
     squared: as `prescribed_noise.Squared`; symbols: values of those that do not matter; beyond: how symbols are stated
     just outside other hypotheses, by the words of these.
     """
+    claim = partial(sufficiency_claim, squared)
     one = {"delta": ["1e-5"], "share": ["1"], "symbols": symbols}
-    edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}
-    grid = {**GRID, "symbols": symbols}
+    outside: dict[str, dict[str, Any]] = {"epsilon <= 2 ln(1/delta)": {**GRID, "share": ["2.02"]}}
+    outside |= {words: {"stated": stated} for words, stated in {"delta > 0": {"delta": "0"}, **beyond}.items()}
 
     def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
@@ -327,15 +319,8 @@ def repaired_checks(
     return (
         Check("algebra", "the exponent", exponent),
         Check("algebra", "tail of the normal distribution", _tail, part=TAIL),
-        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(sufficiency_claim, squared), grid),
-        Check(
-            "privacy",
-            "just outside epsilon <= 2 ln(1/delta)",
-            partial(sufficiency_claim, squared),
-            {**grid, "share": ["2.02"]},
-            OUTSIDE,
-        ),
-        *checks("privacy", partial(sufficiency_claim, squared), edges, OUTSIDE),
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", claim, {**GRID, "symbols": symbols}),
+        *edges_of("privacy", claim, one, outside),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 

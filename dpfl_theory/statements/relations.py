@@ -19,12 +19,6 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, tota
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
-__all__ = [
-    *("Formula", "Proof", "algebra", "becomes", "checked", "equal_sides", "exact", "in_the_limit", "limit", "of"),
-    *("prescribes_as", "special_form", "specialises"),
-]
-
-
 SIDES = ("lhs", "rhs")
 Swap = Any
 """What replaces a symbol: a number or an expression, the name of a symbol of the other statement, or a function of its
