@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core import Check, ConstantClaim, Hypothesis, PrivacyClaim, PrivacyPoint, Statement, Symbols, claim
 from dpfl_theory.core.check_inputs import Escape
@@ -21,9 +21,7 @@ from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022.privacy._edges import DELTA, NOISE, SAMPLING, edges
-
-if TYPE_CHECKING:
-    pass
+from dpfl_theory.statements.prescribed_noise import existence
 
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
@@ -226,9 +224,8 @@ def no_constants(guarantee: Guarantee, view: str) -> Callable[[Statement, Mappin
                     return Escape(named, delta, low)
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-        ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
         needed = lambda: [_needed(statement, n) for n in instance["needed"]]  # noqa: E731
-        return ConstantClaim("u", needed, partial(escape, statement), ladder, ARGUMENT)
+        return existence(instance, partial(escape, statement), ARGUMENT, "u", needed)
 
     def _needed(statement: Statement, records: int) -> PrivacyPoint:
         """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of

@@ -92,9 +92,7 @@ def _solved(s: Formula) -> Proof:
     return first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon"
 
 
-@algebra(
-    "the minimum over alpha", "It decides a step of B.4's derivation of the order; the other checks refute the rest."
-)
+@algebra("the minimum over alpha", _DERIVED)
 def _minimum(_: Formula) -> Proof:
     """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
     a, b, t = sp.symbols("a b t", positive=True)  # t = alpha - 1
