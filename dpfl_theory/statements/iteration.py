@@ -253,27 +253,27 @@ class Iteration:
                         f"just {where} {hypothesis.text}", instance, ("exact",), "holds" if inside else OUTSIDE
                     )
 
+    def _failures(
+        self, statement: Statement, instance: Mapping[str, Any], but: Hypothesis | None = None
+    ) -> Iterator[str]:
+        """How an instance fails the hypotheses on its symbols but one. Raises where it cannot be used."""
+        numbers, _ = _Build(self, "exact").symbols(statement, instance)
+        for hypothesis in statement.hypotheses:
+            with contextlib.suppress(KeyError):  # the problem decides it
+                if hypothesis is not but and (failure := hypothesis.test(None, numbers)):
+                    yield failure
+
     def _failure(self, statement: Statement, one: Row) -> str | None:
         """How a row fails a hypothesis on its symbols."""
         with contextlib.suppress(Exception):  # which its checks report
-            numbers, _ = _Build(self, "exact").symbols(statement, one.instance)
-            for hypothesis in statement.hypotheses:
-                with contextlib.suppress(KeyError):
-                    if failure := hypothesis.test(None, numbers):
-                        return failure
+            return next(self._failures(statement, one.instance), None)
         return None
 
     def _met(self, statement: Statement, instance: Mapping[str, Any], but: Hypothesis | None = None) -> bool:
         """Whether an instance can be used, and meets all hypotheses on its symbols but one."""
-        try:
-            numbers, _ = _Build(self, "exact").symbols(statement, instance)
-            for hypothesis in statement.hypotheses:
-                with contextlib.suppress(KeyError):  # the problem decides it
-                    if hypothesis is not but and hypothesis.test(None, numbers):
-                        return False
-        except Exception:
-            return False
-        return True
+        with contextlib.suppress(Exception):
+            return next(self._failures(statement, instance, but), None) is None
+        return False
 
     def symbol(self, role: str) -> str | None:
         """The symbol that is this constant of the problem."""

@@ -23,9 +23,8 @@ from dpfl_theory.statements.instances import Instance, problem
 from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022.scaffold._rounds import root
 from dpfl_theory.statements.relations import Formula, Proof, algebra
-from dpfl_theory.statements.symbolic import sides_at
+from dpfl_theory.statements.symbolic import root, sides_at
 
 # Lemma C.1: a local step's private gradient.
 
