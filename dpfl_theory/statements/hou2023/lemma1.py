@@ -63,7 +63,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
             log = mpmath.log(10**5)
             while True:  # the left side falls like delta^0.61 at most, so the loop ends
                 at = {"C": 1, "p": p, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                variance = noise.evaluate(statement, noise.noise_of(statement), at)
+                variance = noise.variance(statement, at)
                 low = chance * noise.one_release(epsilon, variance / j)[0]
                 if low > at["delta"] or log > 10**9:
                     return Escape(at, at["delta"], low)

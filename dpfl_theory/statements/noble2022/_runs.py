@@ -21,8 +21,6 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022._instances import ROUND, TABLE
-from dpfl_theory.statements.noble2022._instances import points_of as points_of
-from dpfl_theory.statements.noble2022._instances import run_of as run_of
 from dpfl_theory.statements.noble2022._step_size import limit
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, both_sides
+from dpfl_theory.statements.noble2022.privacy import DELTA, both_sides
 from dpfl_theory.statements.noble2022.privacy.composition import around, composed_delta, gaussian_moment
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal

@@ -14,9 +14,9 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy import DELTA, EDGES, NOISE, SAMPLING, edges
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, EDGES, NOISE, SAMPLING, edges
 from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import proved
