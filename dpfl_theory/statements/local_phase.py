@@ -13,11 +13,6 @@ from dpfl_theory.semantics.performance import FunctionClass
 
 CLASSES = ("convex", "non-convex")
 
-INTERPOLATION = (
-    "For smooth functions with a minimum, not necessarily convex, the interpolation conditions together with "
-    r"$\|g\|^2 \le 2L(f - f^*)$ at every point are necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
-)
-
 
 class LocalPhase:
     """Gradient steps from w_k on one function of a class, whose minimum is 0 and attained at the origin.
@@ -38,7 +33,9 @@ class LocalPhase:
         self.minimum = Expression(is_leaf=False, decomposition_dict={})
         self.function.add_point((zero[0], zero[1], self.minimum))
         self.gradients: list[Any] = []
-        # Interpolation with the minimiser bounds only convex functions from below: see INTERPOLATION.
+        # Interpolation with the minimiser bounds only convex functions from below. For smooth functions with a minimum
+        # the interpolation conditions together with ||g||^2 <= 2L(f - f*) at every point are necessary and sufficient
+        # (Drori, Shamir 2020, Theorem 7).
         self._add_fact1 = assume_fact1 and convexity == "non-convex"
         self._smoothness = smoothness
         start = Vector(self.problem.set_initial_point())

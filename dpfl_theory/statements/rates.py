@@ -15,7 +15,7 @@ ALPHA = 1e-6
 _ROUNDING = 1e-9
 
 
-def slope_of(symbols: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
+def slope_of(symbols: Sequence[float], samples: Sequence[Any]) -> tuple[float, float, float]:
     """The least-squares slope of ln(mean) over ln(symbol), and its limits by the delta method and Student's t.
 
     samples: for each value of the symbol the independent values of its replicates, shape (replicates,), with a positive
@@ -33,7 +33,7 @@ def slope_of(symbols: Sequence[float], samples: Sequence[Any], alpha: float = AL
     errors = np.array([float(np.std(v, ddof=1)) / math.sqrt(len(v)) for v in samples]) / means
     weights = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
     slope = float(weights @ np.log(means))
-    quantile = float(stats.t.isf(alpha / 2, min(len(v) for v in samples) - 1))
+    quantile = float(stats.t.isf(ALPHA / 2, min(len(v) for v in samples) - 1))
     width = quantile * float(np.sqrt(((weights * errors) ** 2).sum()))
     return slope, slope - width, slope + width
 

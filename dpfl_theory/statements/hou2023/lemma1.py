@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Hypothesis, Sides, Source, Statement, Symbols, whole
+from dpfl_theory.core import Hypothesis, Sides, Statement, Symbols, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
@@ -46,11 +46,10 @@ def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any
     return noise.over_random_rounds(lambda j: noise.one_release(epsilon, squared / j), T, p)
 
 
-@checked(
-    *("privacy", "no constants, one round expected and epsilon <= 1"),
-    expected="violated",
-    **{**noise.LADDER, "T": 20, "needed": ["1e-5", "1e-7", "1e-10", "1e-20"]},
-)
+_FEW: dict[str, Any] = {**noise.LADDER, "T": 20, "needed": ["1e-5", "1e-7", "1e-10", "1e-20"]}
+
+
+@checked("privacy", "no constants, one round expected and epsilon <= 1", expected="violated", **_FEW)
 def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that does not depend on
     delta."""
@@ -92,9 +91,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
 
 
 LEMMA1: Statement = hou.statement(
-    id="hou2023.lemma1",
-    kind="lemma",
-    source=Source(hou.PAPER, "Lemma 1, Section 2"),
+    **hou.named("hou2023.lemma1", "lemma", "Lemma 1, Section 2"),
     symbols=hou.NOTATION(
         replace(hou.SYMBOLS["noise_variance"], domain="positive"), replace(hou.SYMBOLS["T"], domain="integer")
     ),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Case, Hypothesis, Sides, Source, Statement, Values, battery
+from dpfl_theory.core import Case, Hypothesis, Sides, Statement, Values, battery
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._runs import FREE, MOMENTS, SILENT, combinations, fractions, iterated, parts
@@ -82,9 +82,7 @@ def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 SHARED = Hypothesis.custom("all optimal shifts $h^*$ are zero: every client's gradient vanishes at $x^*$", _shared)
 
 PRINTED: Statement = hou.statement(
-    id="hou2023.overparameterised",
-    kind="corollary",
-    source=Source(hou.PAPER, "Section 2, before Lemma 1"),
+    **hou.named("hou2023.overparameterised", "corollary", "Section 2, before Lemma 1"),
     hypotheses=(*hou.UNDER_LEMMA1, SHARED),
     sides=lambda s: Sides(
         lhs={"control variates": s.E_shifts}, rhs={"rate": hou.theta(s.mu, s.eta, s.p) ** s.T * s.psi_0}

@@ -131,7 +131,10 @@ def gaussian_divergence(s: Formula) -> Proof:
     return budget, (lam + 1) / (2 * z**2), "the budget of the Gaussian mechanism, and Lemma B.6"
 
 
-@algebra("any two answers", letters="y", **{"lambda": [1, 2, 3]})
+_POWERS: dict[str, Any] = {"lambda": [1, 2, 3]}
+
+
+@algebra("any two answers", letters="y", **_POWERS)
 def two_answers(s: Formula, y: Any, **instance: Any) -> Proof:
     """Answers of probabilities p, 1 - p against q, 1 - q: lambda times the Renyi divergence of order lambda + 1 is the
     logarithm of E e^(lambda L) at every whole lambda; as K_M is defined, y = E e^(lambda L) instead of log y, the

@@ -193,9 +193,7 @@ _CERTIFIED = [
 ]
 
 THIRD_PARTY_REPAIRED: Statement = noble.statement(
-    id="noble2022.theorem4.1.third-party.repaired",
-    kind="theorem",
-    source=THIRD_PARTY.source,
+    **noble.named("noble2022.theorem4.1.third-party.repaired", THIRD_PARTY.source.where),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=lambda s: Sides(
@@ -318,9 +316,7 @@ def _strong_composition(s: Formula) -> Proof:
 
 
 SERVER_REPAIRED: Statement = noble.statement(
-    id="noble2022.theorem4.1.server.repaired",
-    kind="theorem",
-    source=SERVER.source,
+    **noble.named("noble2022.theorem4.1.server.repaired", SERVER.source.where),
     symbols=noble.NOTATION.also("K"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
