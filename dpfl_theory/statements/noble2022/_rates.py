@@ -32,7 +32,7 @@ _LONGER = {"scaffold": 12.0, "fedavg": 3.25}
 """eta~ over the step that balances the bound, where the noise makes most of the excess."""
 
 
-def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
+def experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """A run at sigma_g*, with B = 1 and G from the users' gradients; ``c`` of the instance, else one that serves.
 
     ``longer`` of the instance multiplies the step that balances the bound, still at most the limit: the theorem says
@@ -52,9 +52,6 @@ def private_runs(method: str) -> Iterator[Check]:
 
     def run(epsilon: str, users: Instance, size: int, T: int, **more: Any) -> Instance:
         return {**run_of(users, size, 1, T, 0.0), **common, **more, "epsilon": epsilon}
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return experiment(instance, statement)
 
     apart = {"spread": 0.3}
     records = points_of(20, **apart, records=10, record_spread=0.05)
@@ -78,8 +75,8 @@ def private_runs(method: str) -> Iterator[Check]:
         "T l/delta >= 2": {**one, "delta": "0.44"},
     }
     inside = {"delta <= 1/2": {**two, "delta": "0.5"}, "T l/delta >= 2": {**one, "delta": "0.4375"}}
-    yield from checks("monte-carlo", build, chosen)
-    yield from edges_of("monte-carlo", build, {}, outside, inside)
+    yield from checks("monte-carlo", experiment, chosen)
+    yield from edges_of("monte-carlo", experiment, {}, outside, inside)
 
 
 SEED = 2022
@@ -163,7 +160,7 @@ def fits(method: str) -> Iterator[Check]:
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         def run(value: Any) -> Experiment:
-            return experiment(with_symbol(instance, value), statement)
+            return experiment(statement, with_symbol(instance, value))
 
         grid = instance["grid"]
         return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
@@ -194,11 +195,7 @@ def _own(values: Mapping[str, float], statement: Statement) -> dict[str, float]:
 
 def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: float) -> Runs:
     """The runs of a statement."""
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return run(statement, instance, method, average, None, **known)
-
-    return Runs(TABLE, build, edges=edges)
+    return Runs(TABLE, partial(run, method=method, average=average, **known), edges=edges)
 
 
 def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:
