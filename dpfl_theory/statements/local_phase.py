@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import FedAvg
@@ -73,7 +74,5 @@ def step_size(instance: Mapping[str, Any]) -> tuple[float, float]:
 
 def grid(**axes: tuple[Any, ...]) -> dict[str, dict[str, Any]]:
     """All combinations of the axes' values, named by them."""
-    instances: list[dict[str, Any]] = [{}]
-    for axis, values in axes.items():
-        instances = [{**known, axis: value} for known in instances for value in values]
+    instances = [dict(zip(axes, values)) for values in product(*axes.values())]
     return {", ".join(f"{k} = {v}" if k != "class" else str(v) for k, v in i.items() if k != "L"): i for i in instances}
