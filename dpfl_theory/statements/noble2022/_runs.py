@@ -193,7 +193,7 @@ def _own(values: Mapping[str, float], statement: Statement) -> dict[str, float]:
     return {s.name: values[s.name] for s in statement.symbols if s.name in values}
 
 
-def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: float) -> Runs:
+def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: Any) -> Runs:
     """The runs of a statement."""
     return Runs(TABLE, partial(run, method=method, average=average, **known), edges=edges)
 
