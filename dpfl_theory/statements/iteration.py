@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import CodeType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Check, Hypothesis, Statement, Symbols
 from dpfl_theory.errors import InputError, unknown_name
@@ -54,15 +54,6 @@ FEW_ROUNDS = 4
 """The largest number of rounds for which worst cases are checked by default: a solver needs seconds for them."""
 _NEAR = 1 / 64
 """How far instances just inside and just outside of a hypothesis are from its boundary, relative to it."""
-
-
-class _Planned(NamedTuple):
-    """An instance, the methods that check it, and the verdict that it is known to give."""
-
-    name: str
-    instance: Mapping[str, Any]
-    methods: tuple[str, ...]
-    expected: str = "holds"
 
 
 def _at_most(rounds: Any, most: int) -> bool:
@@ -160,15 +151,14 @@ class Iteration:
         def checks(statement: Statement) -> Iterator[Check]:
             left_out = dict(without or {})
             planned = list(self._rows(statement, holds, violated, beyond))
-            for one in planned:
-                for method in one.methods:
-                    name = next((key for key in (one.name, method) if key in left_out), None)
-                    if name is None:
-                        yield Check(method, one.name, self.build(method), one.instance, one.expected)
-                    else:
-                        left_out[name] = ""
+            for check in planned:
+                name = next((key for key in (check.name, check.method) if key in left_out), None)
+                if name is None:
+                    yield check
+                else:
+                    left_out[name] = ""
             if unknown := [name for name, why in left_out.items() if why]:
-                known = ", ".join(repr(one.name) for one in planned)
+                known = ", ".join(map(repr, dict.fromkeys(check.name for check in planned)))
                 raise InputError(
                     f"{statement.id} has no check {', '.join(map(repr, unknown))} to leave out: choose among {known}"
                 )
@@ -186,8 +176,11 @@ class Iteration:
             raise unknown_name("method of an iteration", method, METHODS)
         return _Build(self, method)
 
-    def _rows(self, statement: Statement, holds: str, violated: str, beyond: str) -> Iterator[_Planned]:
-        """The rows of the table that these tags name, and those that follow from them."""
+    def _check(self, method: str, name: str, instance: Mapping[str, Any], expected: str = "holds") -> Check:
+        return Check(method, name, self.build(method), instance, expected)
+
+    def _rows(self, statement: Statement, holds: str, violated: str, beyond: str) -> Iterator[Check]:
+        """The checks of the rows of the table that these tags name, and those that follow from them."""
         named = {tag: v for v, tags in (("violated", violated), (OUTSIDE, beyond)) for tag in tags.split()}
         _ = self.table[f"{holds} {violated} {beyond}"]  # raises where no row has one of these tags
         verdicts = ((one, next((v for tag, v in named.items() if tag in one.tags), "holds")) for one in self.table)
@@ -197,10 +190,14 @@ class Iteration:
             if one.outside is None and (expected != "holds" or not holds or one.tags & set(holds.split()))
         ]
         long = any(not _at_most(one.instance.get(self.rounds), FEW_ROUNDS) for one, _ in rows)
-        planned = [self._planned(one, expected, long) for one, expected in rows]
+        planned = [
+            self._check(method, one.name, one.instance, expected)
+            for one, expected in rows
+            for method in self._methods(one, long)
+        ]
         yield from planned
         edges = self.table.outside(statement.hypotheses)
-        yield from (_Planned(name, instance, ("exact",), OUTSIDE) for name, instance in edges.items())
+        yield from (self._check("exact", name, instance, OUTSIDE) for name, instance in edges.items())
         holding = [one for one, expected in rows if expected == "holds"]
         if not holding:
             return
@@ -211,34 +208,29 @@ class Iteration:
                 f"no row of the table is within the hypotheses of {statement.id}: {failures[0]} in {first.name!r}; "
                 "correct the row, the hypothesis, or name the tag of the rows in beyond"
             )
-        if not any("worst-case" in one.methods for one in planned) and not first.tags & set(METHODS):
+        if not any(check.method == "worst-case" for check in planned) and not first.tags & set(METHODS):
             for rounds in (1, 2):
                 instance = {**first.instance, self.rounds: rounds}
-                yield _Planned(f"{first.name}, {self.rounds} = {rounds}", instance, ("worst-case",))
+                yield self._check("worst-case", f"{first.name}, {self.rounds} = {rounds}", instance)
         given = {one.outside for one in self.table}
         yield from self._special_cases(statement, first)
         yield from self._edges(statement, first, [h for h in statement.hypotheses if h not in given])
 
-    def _planned(self, row: Row, expected: str, long: bool) -> _Planned:
-        """A row with the methods that check it. long: whether some row has more than a few rounds."""
+    def _methods(self, row: Row, long: bool) -> tuple[str, ...]:
+        """The methods that check a row. long: whether some row has more than a few rounds."""
         chosen = tuple(m for m in METHODS if m in row.tags)
         few = _at_most(row.instance.get(self.rounds), FEW_ROUNDS)
-        return _Planned(
-            row.name,
-            row.instance,
-            chosen or (METHODS[:2] if few and long else METHODS if few else METHODS[1:]),
-            expected,
-        )
+        return chosen or (METHODS[:2] if few and long else METHODS if few else METHODS[1:])
 
-    def _special_cases(self, statement: Statement, first: Row) -> Iterator[_Planned]:
+    def _special_cases(self, statement: Statement, first: Row) -> Iterator[Check]:
         for symbol in statement.symbols:
             given = symbol.name in first.instance and first.instance[symbol.name] not in (0, "0")
             if given and symbol.domain in ("nonnegative", "probability") and symbol.name not in self.constants:
                 zero = {**first.instance, symbol.name: 0}
                 if self._met(statement, zero):
-                    yield _Planned(f"{symbol.name} = 0", zero, ("exact",))
+                    yield self._check("exact", f"{symbol.name} = 0", zero)
 
-    def _edges(self, statement: Statement, first: Row, hypotheses: Sequence[Hypothesis]) -> Iterator[_Planned]:
+    def _edges(self, statement: Statement, first: Row, hypotheses: Sequence[Hypothesis]) -> Iterator[Check]:
         try:
             numbers, chosen = _Build(self, "exact").symbols(statement, first.instance)
         except Exception:  # which the row's own checks report
@@ -249,31 +241,30 @@ class Iteration:
                 instance = {**first.instance, **value}
                 inside = where == "inside"
                 if self._met(statement, instance, but=hypothesis) and self._met(statement, instance) == inside:
-                    yield _Planned(
-                        f"just {where} {hypothesis.text}", instance, ("exact",), "holds" if inside else OUTSIDE
-                    )
+                    verdict = "holds" if inside else OUTSIDE
+                    yield self._check("exact", f"just {where} {hypothesis.text}", instance, verdict)
+
+    def _failures(
+        self, statement: Statement, instance: Mapping[str, Any], but: Hypothesis | None = None
+    ) -> Iterator[str]:
+        """How an instance fails the hypotheses on its symbols but one. Raises where it cannot be used."""
+        numbers, _ = _Build(self, "exact").symbols(statement, instance)
+        for hypothesis in statement.hypotheses:
+            with contextlib.suppress(KeyError):  # the problem decides it
+                if hypothesis is not but and (failure := hypothesis.test(None, numbers)):
+                    yield failure
 
     def _failure(self, statement: Statement, one: Row) -> str | None:
         """How a row fails a hypothesis on its symbols."""
         with contextlib.suppress(Exception):  # which its checks report
-            numbers, _ = _Build(self, "exact").symbols(statement, one.instance)
-            for hypothesis in statement.hypotheses:
-                with contextlib.suppress(KeyError):
-                    if failure := hypothesis.test(None, numbers):
-                        return failure
+            return next(self._failures(statement, one.instance), None)
         return None
 
     def _met(self, statement: Statement, instance: Mapping[str, Any], but: Hypothesis | None = None) -> bool:
         """Whether an instance can be used, and meets all hypotheses on its symbols but one."""
-        try:
-            numbers, _ = _Build(self, "exact").symbols(statement, instance)
-            for hypothesis in statement.hypotheses:
-                with contextlib.suppress(KeyError):  # the problem decides it
-                    if hypothesis is not but and hypothesis.test(None, numbers):
-                        return False
-        except Exception:
-            return False
-        return True
+        with contextlib.suppress(Exception):
+            return next(self._failures(statement, instance, but), None) is None
+        return False
 
     def symbol(self, role: str) -> str | None:
         """The symbol that is this constant of the problem."""

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.core import Experiment, Symbols, Values, WorstCase
 from dpfl_theory.errors import InputError, InstanceError
-from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average
 from dpfl_theory.semantics.oracle import Length, Oracle
 from dpfl_theory.statements.iteration_plan import Plan
+from dpfl_theory.statements.symbolic import root
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
@@ -32,21 +32,15 @@ def exact(plan: Plan) -> Iterator[Values]:
         world = Quadratics(curvatures, gradients, variances.__getitem__)
         star, start = world.minimiser, world.minimiser + Vector(Fraction(1))
         oracle, s = Oracle(world, start, d, variances), Symbols(plan.numbers, plan.statement.id)
-        values: dict[str, Any] = dict(plan.numbers)
-        values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_WAYS)
-        for e in plan.statement.expectations:
-            if e.when == "least":
-                values[e.name] = min(values[e.name])
-        for name, role in plan.iteration.constants.items():
-            if role == "start-distance":
-                values[name] = Fraction(1)
-            elif role == "start-suboptimality":
-                values[name] = world.suboptimality(start)
-            elif role == "gradient-spread":
-                square = sum((g * g for g in gradients), Fraction(0)) / len(gradients)
-                values[name] = _root(square)
+        values = plan.expectations(world, star, partial(plan.points, oracle, s), MOST_WAYS, min)
+        roles = {
+            "start-distance": Fraction(1),
+            "start-suboptimality": world.suboptimality(start),
+            "gradient-spread": root(average([g * g for g in gradients])),
+        }
+        values |= {name: roles[role] for name, role in plan.iteration.constants.items() if role in roles}
         described = {"curvatures": curvatures, "gradients at x*": gradients} if len(curvatures) > 1 else {}
-        yield Values(values, {**plan.numbers, **(described or {"curvature": curvatures[0]})})
+        yield Values({**plan.numbers, **values}, {**plan.numbers, **(described or {"curvature": curvatures[0]})})
 
 
 def _quadratics(plan: Plan) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fraction, ...]]]:
@@ -66,12 +60,6 @@ def _quadratics(plan: Plan) -> Iterator[tuple[tuple[Fraction, ...], tuple[Fracti
         for spread in (L, 64 * L):  # the second is nearly a start at the minimiser
             for curvatures in (*((a,) * n for a in (L, L / 4, least)), *mixed):
                 yield curvatures, tuple(spread * sign for sign in signs)
-
-
-def _root(square: Fraction) -> Any:
-    """The root of a fraction: a fraction where it is one, else a number of sympy."""
-    root = sp.sqrt(sp.Rational(square.numerator, square.denominator))
-    return Fraction(int(root.p), int(root.q)) if root.is_Rational else root
 
 
 MOST_VECTORS = 1000
@@ -100,13 +88,14 @@ def worst_case(plan: Plan) -> WorstCase:
     start = Vector(problem.set_initial_point())
     oracle = Oracle(world, start, float(plan.constant("dimension", Fraction(1)) or 1), variances)
     s = Symbols(known, plan.statement.id)
-    values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_VECTORS)
-    for e in plan.statement.expectations:
-        if e.when == "least":
-            least = Expression()
-            for value in values[e.name]:
-                problem.add_constraint(least <= value)
-            values[e.name] = least
+
+    def at_most(several: list[Any]) -> Any:
+        found = Expression()
+        for value in several:
+            problem.add_constraint(found <= value)
+        return found
+
+    values |= plan.expectations(world, star, partial(plan.points, oracle, s), MOST_VECTORS, at_most)
     world.restart([])
     for name, role in plan.iteration.constants.items():
         if role == "start-distance":

@@ -137,10 +137,15 @@ class Plan:
                 yield self.point(state)
 
     def expectations(
-        self, world: World, star: Vector, run: Callable[[], Iterator[Vector]], maximum: int
+        self,
+        world: World,
+        star: Vector,
+        run: Callable[[], Iterator[Vector]],
+        maximum: int,
+        least: Callable[[list[Any]], Any],
     ) -> dict[str, Any]:
-        """Each expectation's value, or the values of all rounds for the least one, from at most ``maximum`` outcomes of
-        the choices."""
+        """Each expectation's value, from at most ``maximum`` outcomes of the choices; least: of the values of several
+        rounds."""
         wanted = [(e, self._rounds_of(e)) for e in self.statement.expectations]
 
         def observed() -> dict[Hashable, Any]:
@@ -161,7 +166,7 @@ class Plan:
         found: dict[str, Any] = {}
         for e, rounds in wanted:
             own = [values[e.name, k] for k in rounds]
-            found[e.name] = own if e.when == "least" else average(own)
+            found[e.name] = least(own) if e.when == "least" else average(own)
         return found
 
     def _rounds_of(self, e: Expected) -> range:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 from dpfl_theory.algorithms.fedavg import FedAvg
@@ -12,11 +13,6 @@ from dpfl_theory.semantics.operations import local_path
 from dpfl_theory.semantics.performance import FunctionClass
 
 CLASSES = ("convex", "non-convex")
-
-INTERPOLATION = (
-    "For smooth functions with a minimum, not necessarily convex, the interpolation conditions together with "
-    r"$\|g\|^2 \le 2L(f - f^*)$ at every point are necessary and sufficient (Drori, Shamir 2020, Theorem 7)"
-)
 
 
 class LocalPhase:
@@ -38,7 +34,9 @@ class LocalPhase:
         self.minimum = Expression(is_leaf=False, decomposition_dict={})
         self.function.add_point((zero[0], zero[1], self.minimum))
         self.gradients: list[Any] = []
-        # Interpolation with the minimiser bounds only convex functions from below: see INTERPOLATION.
+        # Interpolation with the minimiser bounds only convex functions from below. For smooth functions with a minimum
+        # the interpolation conditions together with ||g||^2 <= 2L(f - f*) at every point are necessary and sufficient
+        # (Drori, Shamir 2020, Theorem 7).
         self._add_fact1 = assume_fact1 and convexity == "non-convex"
         self._smoothness = smoothness
         start = Vector(self.problem.set_initial_point())
@@ -76,7 +74,5 @@ def step_size(instance: Mapping[str, Any]) -> tuple[float, float]:
 
 def grid(**axes: tuple[Any, ...]) -> dict[str, dict[str, Any]]:
     """All combinations of the axes' values, named by them."""
-    instances: list[dict[str, Any]] = [{}]
-    for axis, values in axes.items():
-        instances = [{**known, axis: value} for known in instances for value in values]
+    instances = [dict(zip(axes, values)) for values in product(*axes.values())]
     return {", ".join(f"{k} = {v}" if k != "class" else str(v) for k, v in i.items() if k != "L"): i for i in instances}

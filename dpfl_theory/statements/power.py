@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from dpfl_theory.runtime.evidence_table import section
@@ -69,15 +69,7 @@ class Power:
 
     def to_json(self) -> dict[str, Any]:
         """Plain data, as in the table."""
-        return {
-            "ratio": self.ratio,
-            "ratio_by": self.ratio_by,
-            "reading": {method: list(counts) for method, counts in self.reading.items()},
-            "idle": self.idle,
-            "least": {method: list(pair) for method, pair in self.least.items()},
-            "fingerprint": self.fingerprint,
-            "terms": dict(self.terms),
-        }
+        return asdict(self)
 
     def sentence(self, refuted: bool = False) -> str:
         """The power in words. A refuted statement stays refuted with a smaller right side, so shares are left out for

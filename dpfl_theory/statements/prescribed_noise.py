@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import product
 from typing import Any
 
 from dpfl_theory.core import (
@@ -31,20 +32,13 @@ from dpfl_theory.core import (
     PrivacyClaim,
     PrivacyPoint,
     Statement,
-    checks,
     expressions,
 )
 from dpfl_theory.core.formula import prescription_of, symbols_of, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.symbolic import equal
-
-__all__ = [
-    *("BUDGET", "DELTA", "GRID", "LADDER", "NEEDED", "PROOF", "Squared", "budget", "evaluate", "existence"),
-    *("needed_points", "no_constants", "noise_of", "one_release", "over_random_rounds", "repaired_checks"),
-    *("returned_sum_delta", "rounds_together", "sampled_sum_delta", "smallest_constant"),
-    *("sufficiency_claim", "variance"),
-]
+from dpfl_theory.statements.instances import edges_of
+from dpfl_theory.statements.relations import Formula, Proof, algebra
 
 Squared = Callable[[Mapping[str, Any], Any], Any]
 """From a statement's symbols and the variance of the noise, the squared noise multiplier of all of a client's releases
@@ -194,11 +188,15 @@ DELTA = Hypothesis(lambda s: (s.delta > 0, s.delta < 1))
 
 
 def existence(
-    instance: Mapping[str, Any], escape: Callable[[Any, Any], Escape], argument: str, constant: str = "v"
+    instance: Mapping[str, Any],
+    escape: Callable[[Any, Any], Escape],
+    argument: str,
+    constant: str = "v",
+    needed: Callable[[], list[PrivacyPoint]] | None = None,
 ) -> ConstantClaim:
-    """The claim that some u and v exist, with the ladder and the points of the instance."""
-    ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
-    return ConstantClaim(constant, lambda: needed_points(instance["needed"]), escape, ladder, argument)
+    """The claim that some u and v exist, with the ladder of the instance and its points, or those of ``needed``."""
+    ladder = tuple(product(instance["u"], instance["v"]))
+    return ConstantClaim(constant, needed or (lambda: needed_points(instance["needed"])), escape, ladder, argument)
 
 
 def no_constants(
@@ -244,13 +242,13 @@ def rounds_together(squared: Squared, constant: str = "v", full: Mapping[str, st
     constant: v's symbol; full: pairs of symbols that are equal then.
     """
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        s = symbols_of(statement)
-        found = squared(s, noise_of(statement)).subs({s[a]: s[b] for a, b in (full or {}).items()})
+    @algebra("all rounds together")
+    def step(s: Formula) -> Proof:
+        found = squared(s, noise_of(s.statement)).subs({s[a]: s[b] for a, b in (full or {}).items()})
         claimed = s[constant] * sp.log(1 / s.delta) / s.epsilon**2
-        return equal(found, claimed, "the squared noise multiplier of all rounds together")
+        return found, claimed, "the squared noise multiplier of all rounds together"
 
-    return Check("algebra", "all rounds together", build)
+    return step
 
 
 DEMANDING = [["23.02585", "1e-5"], ["4.6", "0.1"], ["460.517", "1e-100"], ["4605.17", "1e-1000"]]
@@ -262,9 +260,6 @@ GRID = {
 }
 """Where a repaired statement is evaluated: deltas, and epsilon/ln(1/delta) in (0, 2]."""
 
-OUTSIDE = "not-applicable"
-_DELTA = {"delta > 0": {"delta": "0"}}
-TAIL = "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; another check decides the value of b."
 PROOF = (
     "for all delta in (0, 1) and 0 < epsilon <= 2 ln(1/delta): the true delta is below Phi(-b) <= "
     "exp(-b^2/2)/2 with b >= 1.5 sqrt(ln(1/delta)), so below delta^(9/8)/2, and fewer releases or more noise lower it"
@@ -283,11 +278,10 @@ def sufficiency_claim(squared: Squared, statement: Statement, instance: Mapping[
     def points() -> list[PrivacyPoint]:
         found = []
         with mpmath.workdps(65):
-            for delta in map(mpmath.mpf, instance["delta"]):
-                for share in map(mpmath.mpf, instance["share"]):
-                    at = {**instance["symbols"], "epsilon": -share * mpmath.log(delta), "delta": delta}
-                    together = squared(at, variance(statement, at))
-                    found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
+            for delta, share in product(*(map(mpmath.mpf, instance[name]) for name in ("delta", "share"))):
+                at = {**instance["symbols"], "epsilon": -share * mpmath.log(delta), "delta": delta}
+                together = squared(at, variance(statement, at))
+                found.append(PrivacyPoint(at, delta, *one_release(at["epsilon"], together)))
         return found
 
     return PrivacyClaim("the true delta", points, PROOF)
@@ -301,22 +295,21 @@ def repaired_checks(
     squared: as `prescribed_noise.Squared`; symbols: values of those that do not matter; beyond: how symbols are stated
     just outside other hypotheses, by the words of these.
     """
+    claim = partial(sufficiency_claim, squared)
     one = {"delta": ["1e-5"], "share": ["1"], "symbols": symbols}
-    edges = {f"just outside {words}": {**one, "stated": stated} for words, stated in {**_DELTA, **beyond}.items()}
-    grid = {**GRID, "symbols": symbols}
+    outside: dict[str, dict[str, Any]] = {"epsilon <= 2 ln(1/delta)": {**GRID, "share": ["2.02"]}}
+    outside |= {words: {"stated": stated} for words, stated in {"delta > 0": {"delta": "0"}, **beyond}.items()}
 
-    def exponent(statement: Statement, _: Mapping[str, Any]) -> Outcome:
+    @algebra("the exponent", letters="ell")
+    def exponent(s: Formula, log: Any) -> Proof:
         """b = epsilon z - 1/(2z) falls with epsilon, and is 1.5 sqrt(L) at the end of the range."""
-        s = symbols_of(statement)
-        log = sp.symbols("ell", positive=True)
-        square = sp.simplify(squared(s, noise_of(statement)).subs(s.delta, sp.exp(-log)))
+        square = sp.simplify(squared(s, noise_of(s.statement)).subs(s.delta, sp.exp(-log)))
         z = sp.sqrt(square)
         b = sp.simplify(s.epsilon * z - 1 / (2 * z))
         slope = sp.simplify(sp.diff(b, s.epsilon))
         if slope.is_negative is not True:
             return Outcome(False, f"b does not fall with epsilon: its slope is {slope}")
-        end = b.subs(s.epsilon, 2 * log)
-        return equal(end, sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)")
+        return b.subs(s.epsilon, 2 * log), sp.Rational(3, 2) * sp.sqrt(log), "b at epsilon = 2 ln(1/delta)"
 
     def constant(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
         """v in the prescribed noise, whose square over all releases is v ln(1/delta)/epsilon^2."""
@@ -325,27 +318,24 @@ def repaired_checks(
         return ConstantClaim("the constant", lambda: needed_points(instance["needed"], symbols, stated), argument=PROOF)
 
     return (
-        Check("algebra", "the exponent", exponent),
-        Check("algebra", "tail of the normal distribution", _tail, part=TAIL),
-        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", partial(sufficiency_claim, squared), grid),
-        Check(
-            "privacy",
-            "just outside epsilon <= 2 ln(1/delta)",
-            partial(sufficiency_claim, squared),
-            {**grid, "share": ["2.02"]},
-            OUTSIDE,
-        ),
-        *checks("privacy", partial(sufficiency_claim, squared), edges, OUTSIDE),
+        exponent,
+        _tail,
+        Check("privacy", "0 < epsilon <= 2 ln(1/delta)", claim, {**GRID, "symbols": symbols}),
+        *edges_of("privacy", claim, one, outside),
         Check("privacy", "the smallest constant", constant, {"needed": [*NEEDED[:3], *DEMANDING]}),
     )
 
 
-def _tail(_: Statement, __: Mapping[str, Any]) -> Outcome:
+@algebra(
+    "tail of the normal distribution",
+    "It decides Phi(-b) <= exp(-b^2/2)/2, which bounds the true delta; another check decides the value of b.",
+    letters="b",
+)
+def _tail(_: Formula, b: Any) -> Proof:
     """h(b) = exp(-b^2/2)/2 - Phi(-b) vanishes at 0 and at infinity and has derivative exp(-b^2/2)(1/sqrt(2 pi) - b/2),
     which changes sign once, from + to -: so h >= 0 for b >= 0."""
-    b = sp.symbols("b", positive=True)
     gap = sp.exp(-(b**2) / 2) / 2 - sp.erfc(b / sp.sqrt(2)) / 2
     if gap.subs(b, 0) != 0 or sp.limit(gap, b, sp.oo) != 0:
         return Outcome(False, "exp(-b^2/2)/2 - Phi(-b) does not vanish at both ends")
     slope = sp.exp(-(b**2) / 2) * (1 / sp.sqrt(2 * sp.pi) - b / 2)
-    return equal(sp.diff(gap, b), slope, "the derivative of exp(-b^2/2)/2 - Phi(-b)")
+    return sp.diff(gap, b), slope, "the derivative of exp(-b^2/2)/2 - Phi(-b)"

@@ -15,7 +15,7 @@ ALPHA = 1e-6
 _ROUNDING = 1e-9
 
 
-def slope_of(symbols: Sequence[float], samples: Sequence[Any], alpha: float = ALPHA) -> tuple[float, float, float]:
+def slope_of(symbols: Sequence[float], samples: Sequence[Any]) -> tuple[float, float, float]:
     """The least-squares slope of ln(mean) over ln(symbol), and its limits by the delta method and Student's t.
 
     samples: for each value of the symbol the independent values of its replicates, shape (replicates,), with a positive
@@ -33,7 +33,7 @@ def slope_of(symbols: Sequence[float], samples: Sequence[Any], alpha: float = AL
     errors = np.array([float(np.std(v, ddof=1)) / math.sqrt(len(v)) for v in samples]) / means
     weights = (x - x.mean()) / float(((x - x.mean()) ** 2).sum())
     slope = float(weights @ np.log(means))
-    quantile = float(stats.t.isf(alpha / 2, min(len(v) for v in samples) - 1))
+    quantile = float(stats.t.isf(ALPHA / 2, min(len(v) for v in samples) - 1))
     width = quantile * float(np.sqrt(((weights * errors) ** 2).sum()))
     return slope, slope - width, slope + width
 
@@ -56,47 +56,6 @@ def refuted(symbols: Sequence[float], low: float, high: float, claimed: str) -> 
     return low > slope + _ROUNDING if symbols[-1] > symbols[0] else high < slope - _ROUNDING
 
 
-def exponent(
-    regime: Mapping[str, Any],
-    symbols: Sequence[float],
-    samples: Sequence[Any],
-    bounds: Sequence[float],
-    shares: Sequence[float],
-    vanishing: Sequence[float] = (),
-    constant: float = 1.0,
-    judged: bool = True,
-) -> dict[str, Any]:
-    """The evidence on one grid: the slope with its limits, the bound's own slope, and the constant that the bound would
-    need at each point.
-
-    regime: its ``symbol``, ``term`` and ``claimed`` exponent; shares: the term's shares of the bound; vanishing: the
-    shares of the measured value that vanish with the term's source; constant: the one in the bounds; judged: whether
-    the limits decide on the claimed exponent, which they do not if the bound also has logarithms.
-    """
-    import numpy as np
-
-    slope, low, high = slope_of(symbols, samples)
-    found = {
-        "letter": regime["symbol"],
-        "term": regime["term"],
-        "grid": [float(f"{v:.6g}") for v in symbols],
-        "slope": round(slope, 5),
-        "low": round(low, 5),
-        "high": round(high, 5),
-        "claimed": regime["claimed"],
-        "slope_of_the_bound": round(slope_of(symbols, [np.full(2, b) for b in bounds])[0], 5),
-        "share_of_the_term": round(min(shares), 4),
-        "constant_needed": [float(f"{constant * np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
-        "alpha": ALPHA,
-        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
-    }
-    if judged:
-        found["refuted"] = refuted(symbols, low, high, regime["claimed"])
-    if vanishing:
-        found["share_of_the_excess"] = round(min(vanishing), 4)
-    return found
-
-
 def fitted(
     statement: Statement,
     regime: Mapping[str, Any],
@@ -105,23 +64,44 @@ def fitted(
     share: Callable[[Mapping[str, float], float], float],
     without: Callable[[Experiment], Experiment] | None = None,
     symbols: Sequence[float] = (),
-    **judged: Any,
+    constant: float = 1.0,
+    judged: bool = True,
 ) -> dict[str, Any]:
-    """The evidence on one grid (`exponent`), from its runs.
+    """The evidence on one grid, from its runs: the slope with its limits, the bound's own slope, and the constant that
+    the bound would need at each point.
 
-    found: the run at each point of the grid; observed: a run's values, shape (replicates,); share: of the leading term,
-    from the terms and the bound; without: the same run without the term's source, for the least share of the observed
-    value that vanishes with it; symbols: the symbol's values where the grid has others; judged: for `exponent`.
+    regime: its ``symbol``, ``term`` and ``claimed`` exponent; found: the run at each point of the grid; observed: a
+    run's values, shape (replicates,); share: of the leading term, from the terms and the bound; without: the same run
+    without the term's source, for the least share of the observed value that vanishes with it; symbols: the symbol's
+    values where the grid has others; constant: the one in the bounds; judged: whether the limits decide on the claimed
+    exponent, which they do not if the bound also has logarithms.
     """
     import numpy as np
 
     samples, each = [observed(run) for run in found], [terms(statement, run.values) for run in found]
     bounds = [math.fsum(one.values()) for one in each]
-    vanishing = [
-        1.0 - float(np.mean(observed(without(run))) / np.mean(sample)) for run, sample in zip(found, samples) if without
-    ]
     at = symbols or [float(value) for value in regime["grid"]]
-    return exponent(regime, at, samples, bounds, list(map(share, each, bounds)), vanishing, **judged)
+    slope, low, high = slope_of(at, samples)
+    evidence = {
+        "letter": regime["symbol"],
+        "term": regime["term"],
+        "grid": [float(f"{v:.6g}") for v in at],
+        "slope": round(slope, 5),
+        "low": round(low, 5),
+        "high": round(high, 5),
+        "claimed": regime["claimed"],
+        "slope_of_the_bound": round(slope_of(at, [np.full(2, b) for b in bounds])[0], 5),
+        "share_of_the_term": round(min(map(share, each, bounds)), 4),
+        "constant_needed": [float(f"{constant * np.mean(s) / b:.4g}") for s, b in zip(samples, bounds)],
+        "alpha": ALPHA,
+        "refuted_by": "too little decrease along the grid, or too much increase; never by the opposite",
+    }
+    if judged:
+        evidence["refuted"] = refuted(at, low, high, regime["claimed"])
+    if without:
+        vanishing = (1.0 - float(np.mean(observed(without(run))) / np.mean(s)) for run, s in zip(found, samples))
+        evidence["share_of_the_excess"] = round(min(vanishing), 4)
+    return evidence
 
 
 class Fit(Mapping[str, Any]):

@@ -19,12 +19,6 @@ from dpfl_theory.core.formula import prescription_of, sides_of, symbols_of, tota
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.symbolic import all_equal, equal
 
-__all__ = [
-    *("Formula", "Proof", "algebra", "becomes", "checked", "equal_sides", "exact", "in_the_limit", "limit", "of"),
-    *("prescribes_as", "special_form", "specialises"),
-]
-
-
 SIDES = ("lhs", "rhs")
 Swap = Any
 """What replaces a symbol: a number or an expression, the name of a symbol of the other statement, or a function of its
@@ -169,12 +163,13 @@ def specialises(
     """The statement is a special case of the general one: its formula, and what it prescribes, are the general ones
     with symbols replaced. how: the replacement in words."""
 
-    def compared(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        message = f"{general.id} with {how} against {statement.id}"
-        return equal(-_into(general, statement, swaps).slack, -of(statement).slack, message)
+    @algebra(f"special case of {general.id}")
+    def compared(s: Formula) -> Proof:
+        message = f"{general.id} with {how} against {s.statement.id}"
+        return -_into(general, s.statement, swaps).slack, -s.slack, message
 
-    def checks(statement: Statement) -> Iterator[Check]:
-        yield Check("algebra", f"special case of {general.id}", compared)
+    def checks(_: Statement) -> Iterator[Check]:
+        yield compared
         if prescription:
             yield prescribes_as(general, how, **swaps)
 
@@ -184,44 +179,42 @@ def specialises(
 def prescribes_as(general: Statement, how: str, expected: str = "holds", **swaps: Swap) -> Check:
     """A check that the statement prescribes what the general one does, with symbols of the latter replaced."""
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        known = symbols_of(general)
-        mine = _into(general, statement, {name: by for name, by in swaps.items() if name in known}).prescribed
-        theirs = of(statement).prescribed
+    part = f"It compares the prescription with that of {general.id}; other checks compare the two sides."
+
+    @algebra(f"prescription agrees with {general.id}", part, expected)
+    def step(s: Formula) -> Proof:
+        id_, known = s.statement.id, symbols_of(general)
+        mine = _into(general, s.statement, {name: by for name, by in swaps.items() if name in known}).prescribed
+        theirs = s.prescribed
         shared = sorted(mine.keys() & theirs.keys())
         if not shared:
-            return Outcome(False, f"{general.id} and {statement.id} prescribe no hyper-parameter in common")
-        found = all_equal(
-            *(
-                (mine[name], theirs[name], f"{name} of {general.id} with {how} against {statement.id}")
-                for name in shared
-            )
-        )
-        said = f"{general.id} with {how} and {statement.id} prescribe the same {', '.join(shared)}"
+            return Outcome(False, f"{general.id} and {id_} prescribe no hyper-parameter in common")
+        found = all_equal(*((mine[n], theirs[n], f"{n} of {general.id} with {how} against {id_}") for n in shared))
+        said = f"{general.id} with {how} and {id_} prescribe the same {', '.join(shared)}"
         return Outcome(True, said) if found.true else found
 
-    part = f"It compares the prescription with that of {general.id}; other checks compare the two sides."
-    return Check("algebra", f"prescription agrees with {general.id}", build, expected=expected, part=part)
+    return step
 
 
 def special_form(name: str, general: Statement, how: str, part: str = "", **swaps: Swap) -> Check:
     """A check that both sides, each for itself, are those of the general statement with symbols replaced."""
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        label = f"of {general.id} {how} against {statement.id}"
-        return all_equal(*equal_sides(_into(general, statement, swaps), of(statement), label))
+    @algebra(name, part)
+    def step(s: Formula) -> Proof:
+        return equal_sides(_into(general, s.statement, swaps), s, f"of {general.id} {how} against {s.statement.id}")
 
-    return Check("algebra", name, build, part=part)
+    return step
 
 
 def becomes(name: str, special: Statement, how: str, **swaps: Swap) -> Check:
     """A check that the statement, with symbols of its own replaced, has both sides of the special one."""
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        label = f"of {statement.id} {how} against {special.id}"
-        return all_equal(*equal_sides(_into(statement, special, swaps), of(special), label))
+    @algebra(name)
+    def step(s: Formula) -> Proof:
+        label = f"of {s.statement.id} {how} against {special.id}"
+        return equal_sides(_into(s.statement, special, swaps), of(special), label)
 
-    return Check("algebra", name, build)
+    return step
 
 
 def equal_sides(first: Formula | Pair, second: Formula | Pair, label: str) -> list[Equality]:
@@ -232,10 +225,11 @@ def equal_sides(first: Formula | Pair, second: Formula | Pair, label: str) -> li
 def limit(finite: Statement, symbol: str) -> Check:
     """A check that the asymptotic statement is the finite one over its coefficient, as a symbol grows without bound."""
 
-    def build(statement: Statement, _: Mapping[str, Any]) -> Outcome:
-        return equal(*in_the_limit(of(finite), symbol, statement, f"the limit {symbol} -> oo of {finite.id}"))
+    @algebra(f"limit of {finite.id} as {symbol} grows")
+    def step(s: Formula) -> Proof:
+        return in_the_limit(of(finite), symbol, s.statement, f"the limit {symbol} -> oo of {finite.id}")
 
-    return Check("algebra", f"limit of {finite.id} as {symbol} grows", build)
+    return step
 
 
 def in_the_limit(finite: Formula, symbol: str, statement: Statement, label: str) -> Equality:

@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from dpfl_theory.core import Outcome, Statement
+from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import sympy as sp
 
@@ -58,6 +59,15 @@ def as_fractions(left: Any, right: Any) -> tuple[Fraction, Fraction]:
         if most < low:
             return low, most
     raise ValueError(f"{digits} digits do not separate {left} from {right}")
+
+
+def root(square: Fraction) -> Any:
+    """The root of a fraction: a fraction, or a number of sympy.
+
+    >>> root(Fraction(4, 9)), root(Fraction(2))
+    (Fraction(2, 3), sqrt(2))
+    """
+    return evaluate(sp.sqrt(sp.Symbol("square", positive=True)), {"square": square})
 
 
 def enclosure(value: Any, digits: int = ENCLOSURES[0]) -> tuple[Fraction, Fraction]:

@@ -26,11 +26,6 @@ from dpfl_theory.errors import InputError, format_error, unknown_name
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.source_location import Lines
 
-__all__ = [
-    *("VERDICTS", "accepts_arguments", "faults", "faults_of_file", "is_printable_line", "not_compared", "of_checks"),
-    *("of_formula", "of_kinds", "of_symbols", "of_words", "one_of"),
-]
-
 VERDICTS = ("holds", "violated")
 _ID = re.compile(r"[\w-]+(\.[\w-]+)*")
 

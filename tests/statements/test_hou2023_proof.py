@@ -265,9 +265,7 @@ def test_dp_scaffnew_ends_farther_from_x_star_than_dp_fedavg_with_the_same_coins
             server = np.where(coin, server + mean, server)
             x = np.where(coin, server, moved)
         found[gain] = (x * x).sum(axis=1)
-    exact_values = list(overparameterised.against_fedavg(overparameterised.PRINTED, {"q": ["1", "1/4"], "x_0": "1"}))[
-        -1
-    ]
+    exact_values = list(overparameterised.against_fedavg.make(overparameterised.PRINTED))[-1]
     assert float(exact_values.lhs / exact_values.rhs) == pytest.approx(1.907, abs=1e-3)
     for gain, value in ((p, exact_values.lhs), (0.0, exact_values.rhs)):
         error = found[gain].std(ddof=1) / math.sqrt(replicates)
@@ -306,7 +304,7 @@ def test_noise_keeps_clipping_active_to_the_end_of_a_run() -> None:
 
 
 def test_theorem_1s_bound_for_dp_fedavg_notices_a_lost_noise_term() -> None:
-    cases = list(overparameterised.fedavg_by_theorem1(overparameterised.REPAIRED, {"q": ["1", "1/4"], "x_0": "1"}))
+    cases = list(overparameterised.fedavg_by_theorem1.make(overparameterised.REPAIRED))
     assert all(c.excess <= 0 for c in cases)
     noisy = next(c for c in cases if c.values["T"] == 40 and c.values["p"] == 1 and c.values["sigma^2"] == 3)
     assert noisy.lhs > noisy.rhs / 8

@@ -39,7 +39,7 @@ def decided(regime: dict[str, Any], fault: Callable[[Any], Any] | None = None) -
         if fault is None:
             built: Experiment = check.make(STATEMENT[regime["method"]], instance)
             return built
-        found = _rates.experiment(_rates.with_symbol(instance, instance["grid"][-1]), STATEMENT[regime["method"]])
+        found = _rates.experiment(STATEMENT[regime["method"]], _rates.with_symbol(instance, instance["grid"][-1]))
         return replace(found, algorithm=fault(found.algorithm))
 
     return monte_carlo.run(STATEMENT[regime["method"]], replace(check, build=build), Settings())
@@ -81,7 +81,7 @@ PRIVATE = [r for r in _rates.REGIMES if r["term"] == "privacy"]
 def sound_runs(at: int) -> list[Experiment]:
     """The runs of a regime, for both faults."""
     regime = PRIVATE[at]
-    return [_rates.experiment(_rates.with_symbol(regime, v), STATEMENT[regime["method"]]) for v in regime["grid"]]
+    return [_rates.experiment(STATEMENT[regime["method"]], _rates.with_symbol(regime, v)) for v in regime["grid"]]
 
 
 @pytest.mark.slow
@@ -116,7 +116,7 @@ def test_a_step_of_a_wrong_power_of_t_is_noticed(at: int) -> None:
 def test_noise_that_does_not_fall_with_epsilon_is_noticed() -> None:
     """The noise of the smallest epsilon and its step size at the largest, where both should have fallen by four."""
     regime = next(r for r in _rates.REGIMES if (r["method"], r["symbol"]) == ("scaffold", "epsilon"))
-    near = _rates.experiment(_rates.with_symbol(regime, regime["grid"][0]), STATEMENT["scaffold"])
+    near = _rates.experiment(STATEMENT["scaffold"], _rates.with_symbol(regime, regime["grid"][0]))
     assert decided(regime, lambda _: near.algorithm).verdict == "violated"
 
 

@@ -43,10 +43,3 @@ def server() -> float:
     run = partial(iterated, one, zero, [Fraction(1), Fraction(1, 4)], Fraction(1), Fraction(1, 5), 40, Fraction(8))
     ours, fedavg = (run(gain=gain) for gain in (None, Fraction(0)))
     return float(ours.square(ours.state[0]) / fedavg.square(fedavg.state[0]))
-
-
-FIGURE12 = "hou2023_figure12, full profile, seeds 0 to 4: clipping on over off at the same noise"
-OBSERVATION4 = (
-    "hou2023_observation4, full profile, problems of seed 0, 4000 replicates of seed 1: quadratics, DP-FedAvg, C = "
-    "D/4, epsilon = 10, on over off"
-)

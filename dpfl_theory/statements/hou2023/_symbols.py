@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Expected, Hypothesis, Notation, Statement, Symbol, by_construction, whole
+from dpfl_theory.core import Expected, Hypothesis, Notation, Source, Statement, Symbol, by_construction, whole
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise
 
@@ -76,6 +76,11 @@ NOTATION = Notation((
 # fmt: on
 statement = partial(Statement, symbols=NOTATION)
 """A statement with the symbols and expectations that it reads."""
+
+
+def named(id_: str, kind: str, where: str, equation: str = "") -> dict[str, Any]:
+    """Id, kind and source of a statement."""
+    return {"id": id_, "kind": kind, "source": Source(PAPER, where, equation)}
 
 
 def theta(mu: Any, eta: Any, p: Any, power: int = 1) -> Any:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
-from dpfl_theory.core import Sides, Source, Statement, Symbols, Values, WorstCase, battery, checks
+from dpfl_theory.core import Sides, Statement, Symbols, Values, WorstCase, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import WorldOperations, run_round
@@ -68,9 +68,7 @@ CLIPPED_RUN = {
 }
 
 EQ3: Statement = hou.statement(
-    id="hou2023.eq3",
-    kind="step",
-    source=Source(hou.PAPER, _WHERE, "3"),
+    **hou.named("hou2023.eq3", "step", _WHERE, "3"),
     relation="==",
     sides=lambda s: Sides(lhs={"mean": s.mean_shift}, rhs={"zero": sp.Integer(0)}),
     checks=battery(
@@ -133,9 +131,7 @@ _BOTH_WAYS = {
 }
 
 NONEXPANSIVE: Statement = hou.statement(
-    id="hou2023.nonexpansive",
-    kind="step",
-    source=Source(hou.PAPER, f"{_WHERE}, after (4)"),
+    **hou.named("hou2023.nonexpansive", "step", f"{_WHERE}, after (4)"),
     relation="==",
     sides=lambda s: Sides(
         lhs={"consensus": s.T_1, "control variates": s.T_2},
@@ -239,9 +235,7 @@ _BOTH = (
 )
 
 CONTRACTION: Statement = hou.statement(
-    id="hou2023.contraction",
-    kind="step",
-    source=Source(hou.PAPER, f"{_WHERE}, last displays"),
+    **hou.named("hou2023.contraction", "step", f"{_WHERE}, last displays"),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN),
     sides=_sides,
     checks=battery(_completed_square, *_BOTH),

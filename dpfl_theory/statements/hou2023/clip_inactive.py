@@ -54,9 +54,7 @@ _BEYOND = {
 }
 
 INACTIVE: Statement = hou.statement(
-    id="hou2023.clip-inactive",
-    kind="corollary",
-    source=Source(hou.PAPER, "The remark after assumption (B), Section 2; Appendix C.1"),
+    **hou.named("hou2023.clip-inactive", "corollary", "The remark after assumption (B), Section 2; Appendix C.1"),
     hypotheses=(hou.STRONGLY_CONVEX, hou.SMOOTH, hou.STEP, hou.COIN, hou.ITERATIONS, hou.FULL_GRADIENTS, hou.DELTA),
     sides=lambda s: Sides(lhs={"messages": s.E_messages}, rhs={"threshold": s.C**2}),
     checks=battery(

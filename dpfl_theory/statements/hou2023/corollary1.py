@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
-from dpfl_theory.core import Hypothesis, Outcome, Sides, Source, Statement, Symbols, Values, battery
+from dpfl_theory.core import Hypothesis, Outcome, Sides, Statement, Symbols, Values, battery
 from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import prescription_of
 from dpfl_theory.lazy import sympy as sp
@@ -214,9 +214,7 @@ CHOICES = Runs(_TABLE, against_others, "exact")
 _COMMON = (hou.STRONGLY_CONVEX, hou.SMOOTH, hou.DELTA, MU_BELOW_L)
 
 COROLLARY1: Statement = hou.statement(
-    id="hou2023.corollary1",
-    kind="corollary",
-    source=Source(hou.PAPER, "Corollary 1, Section 2"),
+    **hou.named("hou2023.corollary1", "corollary", "Corollary 1, Section 2"),
     hypotheses=(*_COMMON, AT_LEAST_ONE),
     sides=_sides,
     prescription=_prescription,

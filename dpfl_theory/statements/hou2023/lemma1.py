@@ -7,13 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from dpfl_theory.core import Check, Hypothesis, Sides, Source, Statement, Symbols, whole
+from dpfl_theory.core import Hypothesis, Sides, Statement, Symbols, whole
 from dpfl_theory.core.check_inputs import ConstantClaim, Escape, PrivacyPoint
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import prescribed_noise as noise
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.prescribed_noise import BUDGET, repaired_checks
+from dpfl_theory.statements.relations import checked
 
 ITERATIONS = Hypothesis(
     lambda s: (s.p > 0, s.p <= 1, s.T >= 1, whole(s.T)),
@@ -45,6 +46,10 @@ def random_rounds_delta(epsilon: Any, squared: Any, T: int, p: Any) -> tuple[Any
     return noise.over_random_rounds(lambda j: noise.one_release(epsilon, squared / j), T, p)
 
 
+_FEW: dict[str, Any] = {**noise.LADDER, "T": 20, "needed": ["1e-5", "1e-7", "1e-10", "1e-20"]}
+
+
+@checked("privacy", "no constants, one round expected and epsilon <= 1", expected="violated", **_FEW)
 def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
     """pT = 1 and epsilon = min(u, 1): more rounds than expected take place with a probability that does not depend on
     delta."""
@@ -57,7 +62,7 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
             log = mpmath.log(10**5)
             while True:  # the left side falls like delta^0.61 at most, so the loop ends
                 at = {"C": 1, "p": p, "T": T, "u": u, "v": v, "epsilon": epsilon, "delta": mpmath.exp(-log)}
-                variance = noise.evaluate(statement, noise.noise_of(statement), at)
+                variance = noise.variance(statement, at)
                 low = chance * noise.one_release(epsilon, variance / j)[0]
                 if low > at["delta"] or log > 10**9:
                     return Escape(at, at["delta"], low)
@@ -82,14 +87,11 @@ def _one_round_expected(statement: Statement, instance: Mapping[str, Any]) -> Co
         "most sqrt(ln(1/delta))/epsilon. Their delta is above (1 - exp(-epsilon/10)) Phi(-1.1 sqrt(ln(1/delta))), of "
         "order delta^0.605: it exceeds delta once delta is small enough, however small epsilon is"
     )
-    ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
-    return ConstantClaim("v", needed, escape, ladder, argument)
+    return noise.existence(instance, escape, argument, needed=needed)
 
 
 LEMMA1: Statement = hou.statement(
-    id="hou2023.lemma1",
-    kind="lemma",
-    source=Source(hou.PAPER, "Lemma 1, Section 2"),
+    **hou.named("hou2023.lemma1", "lemma", "Lemma 1, Section 2"),
     symbols=hou.NOTATION(
         replace(hou.SYMBOLS["noise_variance"], domain="positive"), replace(hou.SYMBOLS["T"], domain="integer")
     ),
@@ -105,13 +107,7 @@ LEMMA1: Statement = hou.statement(
         noise.no_constants(
             *("no constants, every iteration communicates", _squared), lambda T: {"C": 1, "p": 1, "T": T}
         ),
-        Check(
-            "privacy",
-            "no constants, one round expected and epsilon <= 1",
-            _one_round_expected,
-            {**noise.LADDER, "T": 20, "needed": ["1e-5", "1e-7", "1e-10", "1e-20"]},
-            "violated",
-        ),
+        _one_round_expected,
     ),
 )
 

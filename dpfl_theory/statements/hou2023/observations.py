@@ -23,7 +23,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.scaffnew import DPScaffNew
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, UnclippedTwoSidedFedAvg
-from dpfl_theory.core import Case, Check, Experiment, Sides, Source, Statement, Values, battery
+from dpfl_theory.core import Case, Check, Experiment, Sides, Statement, Values, battery
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector
 from dpfl_theory.semantics.moments import Moments
@@ -57,9 +57,7 @@ def _statics(_: Formula) -> Proof:
 
 def _observation(id_: str, *parts: Any, **more: Any) -> Statement:
     return hou.statement(
-        id=id_,
-        kind="corollary",
-        source=Source(hou.PAPER, f"Observation {id_[-1]}, Section 3.1"),
+        **hou.named(id_, "corollary", f"Observation {id_[-1]}, Section 3.1"),
         universal=False,
         sides=lambda s: Sides(lhs={"better choice": s.E_error}, rhs={"other choice": s.E_rival_error}),
         checks=battery(*parts),

@@ -7,16 +7,20 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from dpfl_theory.core import Case, Check, Hypothesis, Sides, Source, Statement, Values, battery
+from dpfl_theory.core import Case, Hypothesis, Sides, Statement, Values, battery
 from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._runs import FREE, MOMENTS, SILENT, combinations, fractions, iterated, parts
 from dpfl_theory.statements.hou2023.appendixB1 import CONTRACTION
+from dpfl_theory.statements.relations import exact
 
 if TYPE_CHECKING:
     from dpfl_theory.problems.base import Problem
 
+_UNEQUAL: dict[str, Any] = {"q": ["1", "1/4"], "x_0": "1"}
 
+
+@exact("two equal clients from x*, two hundred iterations", expected="violated", N=2, t=[1, 10, 200])
 def _stationary(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
     """E||h_t||^2 of N equal clients with f_i = x^2/2 from x* with h_0 = 0, eta = p = sigma^2 = 1: N - 1 for every t
     >= 1, while psi_0 = 0."""
@@ -28,6 +32,13 @@ def _stationary(_: Statement, instance: Mapping[str, Any]) -> Iterator[Values]:
         yield Values(symbols, instance={"t": t})
 
 
+@exact(
+    "against DP-FedAvg with the same coins",
+    "It decides the second sentence, on the distances of both algorithms' vectors from x*; the two sides state the "
+    "first one, on the control variates.",
+    "violated",
+    **_UNEQUAL,
+)
 def against_fedavg(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """N E||x_T - x*||^2 of DP-ScaffNew against DP-FedAvg with the same coins and the same noise, far into the run.
 
@@ -41,6 +52,12 @@ def against_fedavg(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
         yield Case({"p": p, "T": int(T), "v C^2 ln(1/delta)/epsilon^2": 1}, ours, fedavg)
 
 
+@exact(
+    "Theorem 1's bound for DP-FedAvg",
+    "It decides the last sentence, on Theorem 1's bound for DP-FedAvg; the two sides state the first one, on the "
+    "control variates.",
+    **_UNEQUAL,
+)
 def fedavg_by_theorem1(_: Statement, instance: Mapping[str, Any]) -> Iterator[Case]:
     """psi of DP-FedAvg, without control variates, against what the contraction of Theorem 1's proof leaves after T
     iterations: theta^T psi_0 and the noise's share."""
@@ -63,33 +80,16 @@ def _shared(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
 
 
 SHARED = Hypothesis.custom("all optimal shifts $h^*$ are zero: every client's gradient vanishes at $x^*$", _shared)
-_UNEQUAL = {"q": ["1", "1/4"], "x_0": "1"}
 
 PRINTED: Statement = hou.statement(
-    id="hou2023.overparameterised",
-    kind="corollary",
-    source=Source(hou.PAPER, "Section 2, before Lemma 1"),
+    **hou.named("hou2023.overparameterised", "corollary", "Section 2, before Lemma 1"),
     hypotheses=(*hou.UNDER_LEMMA1, SHARED),
     sides=lambda s: Sides(
         lhs={"control variates": s.E_shifts}, rhs={"rate": hou.theta(s.mu, s.eta, s.p) ** s.T * s.psi_0}
     ),
     checks=battery(
-        Check(
-            "exact",
-            "two equal clients from x*, two hundred iterations",
-            _stationary,
-            {"N": 2, "t": [1, 10, 200]},
-            "violated",
-        ),
-        Check(
-            "exact",
-            "against DP-FedAvg with the same coins",
-            against_fedavg,
-            _UNEQUAL,
-            "violated",
-            "It decides the second sentence, on the distances of both algorithms' vectors from x*; the two sides state "
-            "the first one, on the control variates.",
-        ),
+        _stationary,
+        against_fedavg,
         MOMENTS(violated="zero-shifts", near="two clients, with noise"),
         FREE(violated="shared"),
     ),
@@ -101,14 +101,7 @@ REPAIRED: Statement = replace(
     id="hou2023.overparameterised.repaired",
     checks=battery(
         MOMENTS("zero-shifts-quiet", near="two clients, without noise"),
-        Check(
-            "exact",
-            "Theorem 1's bound for DP-FedAvg",
-            fedavg_by_theorem1,
-            _UNEQUAL,
-            part="It decides the last sentence, on Theorem 1's bound for DP-FedAvg; the two sides state the first one, "
-            "on the control variates.",
-        ),
+        fedavg_by_theorem1,
         SILENT("shared", beyond="apart"),
     ),
 )

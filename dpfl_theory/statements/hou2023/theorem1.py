@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dpfl_theory.core import Check, Sides, Source, Statement, Symbols, Values, battery, checks
+from dpfl_theory.core import Check, Sides, Statement, Symbols, Values, battery, checks
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.hou2023 import _symbols as hou
 from dpfl_theory.statements.hou2023._runs import CLIPPED as CLIPPED_RUNS
@@ -103,9 +103,7 @@ _TWO_ITERATIONS: dict[str, dict[str, Any]] = {
 _EXACT = MOMENTS("moments inside", near="quadratics, one client")
 
 THEOREM1: Statement = hou.statement(
-    id="hou2023.theorem1",
-    kind="theorem",
-    source=Source(hou.PAPER, "Theorem 1, Section 2", "2"),
+    **hou.named("hou2023.theorem1", "theorem", "Theorem 1, Section 2", "2"),
     hypotheses=(*hou.UNDER_LEMMA1, hou.DELTA),
     sides=_sides,
     checks=battery(_recursion(), _series, _without_noise, _balanced, _EXACT, FREE("free")),

@@ -15,6 +15,7 @@ from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.statements.noble2022 import _runs as runs
+from dpfl_theory.statements.noble2022._instances import points_of, run_of
 from dpfl_theory.statements.noble2022._moments import rounds, single_user
 from dpfl_theory.statements.noble2022._worst_cases import opened
 from dpfl_theory.statements.relations import Formula, Proof, algebra
@@ -195,7 +196,7 @@ def first_step(side: str, method: str) -> Iterator[Check]:
     """The printed right sides of the convex and non-convex parts are 0 at x^0 = x*, whatever the constant that O hides:
     any noise moves the model. side: ``excess`` or ``gradient``; method: ``scaffold`` or ``fedavg``."""
     yield worst(side, "1/24" if method == "scaffold" else "1/16")
-    run = runs.run_of(runs.points_of(3), 3, 1, 1, 0.5, distance=0.0, replicates=128)
+    run = run_of(points_of(3), 3, 1, 1, 0.5, distance=0.0, replicates=128)
     instance = {**run, "method": method, "c": 1e6}
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:

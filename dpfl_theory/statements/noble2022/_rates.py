@@ -20,7 +20,7 @@ from dpfl_theory.core import Check, Experiment, Statement, checks
 from dpfl_theory.core.formula import sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements import rates
-from dpfl_theory.statements.instances import Instance, edges_of
+from dpfl_theory.statements.instances import Instance, edges_of, problem
 from dpfl_theory.statements.noble2022 import _runs as runs
 from dpfl_theory.statements.noble2022 import theoremC_2
 from dpfl_theory.statements.noble2022._instances import points_of, run_of
@@ -32,7 +32,7 @@ _LONGER = {"scaffold": 12.0, "fedavg": 3.25}
 """eta~ over the step that balances the bound, where the noise makes most of the excess."""
 
 
-def experiment(instance: Mapping[str, Any], statement: Statement) -> Experiment:
+def experiment(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
     """A run at sigma_g*, with B = 1 and G from the users' gradients; ``c`` of the instance, else one that serves.
 
     ``longer`` of the instance multiplies the step that balances the bound, still at most the limit: the theorem says
@@ -52,9 +52,6 @@ def private_runs(method: str) -> Iterator[Check]:
 
     def run(epsilon: str, users: Instance, size: int, T: int, **more: Any) -> Instance:
         return {**run_of(users, size, 1, T, 0.0), **common, **more, "epsilon": epsilon}
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return experiment(instance, statement)
 
     apart = {"spread": 0.3}
     records = points_of(20, **apart, records=10, record_spread=0.05)
@@ -78,29 +75,29 @@ def private_runs(method: str) -> Iterator[Check]:
         "T l/delta >= 2": {**one, "delta": "0.44"},
     }
     inside = {"delta <= 1/2": {**two, "delta": "0.5"}, "T l/delta >= 2": {**one, "delta": "0.4375"}}
-    yield from checks("monte-carlo", build, chosen)
-    yield from edges_of("monte-carlo", build, {}, outside, inside)
+    yield from checks("monte-carlo", experiment, chosen)
+    yield from edges_of("monte-carlo", experiment, {}, outside, inside)
 
 
 SEED = 2022
 """The seed of the fitted runs, which no check uses."""
 
 
-def _regime(where: str, grid: list[Any], c: float, problem: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+def _regime(where: str, grid: list[Any], c: float, users: Instance, **more: Any) -> dict[str, Any]:
     """where: the algorithm, the symbol, the term that leads, and its claimed exponent."""
-    users = problem["parameters"].get("clients", 2)
-    run = runs.run_of(problem, users, 1, 500, 0.0, eta_g=math.sqrt(more.get("size", users)))
+    count = users["parameters"].get("clients", 2)
+    run = run_of(users, count, 1, 500, 0.0, eta_g=math.sqrt(more.get("size", count)))
     named = dict(zip(("method", "symbol", "term", "claimed"), where.split()))
     return {**run, "epsilon": "1e9", "delta": "1e-5", **named, "grid": grid, "c": c, **more}
 
 
-_EQUAL = runs.points_of(4)
-_AXES = {"family": "axes", "parameters": {"clients": 4, "dimension": 1}}
-_RECORDS = runs.points_of(4, records=2, record_spread=1.5, threshold=4.0)
-_APART = runs.points_of(4, spread=8.0, threshold=12.0)
-_CURVED = {"family": "huber-scalar", "parameters": {"minimisers": [-80.0, 400.0], "thresholds": [96.0, 80.0]}}
+_EQUAL = points_of(4)
+_AXES = problem("axes", clients=4, dimension=1)
+_RECORDS = points_of(4, records=2, record_spread=1.5, threshold=4.0)
+_APART = points_of(4, spread=8.0, threshold=12.0)
+_CURVED = problem("huber-scalar", minimisers=[-80.0, 400.0], thresholds=[96.0, 80.0])
 """One user of curvature 1, and one whose gradient is constant where the run goes: their local steps drift apart."""
-_SCAFFOLD, _FEDAVG = {"longer": 12.0, "replicates": 64}, {"longer": 3.25, "replicates": 64}
+_SCAFFOLD, _FEDAVG = ({"longer": _LONGER[method], "replicates": 64} for method in ("scaffold", "fedavg"))
 _SAMPLED = {"share": 0.5, "distance": 0.15}
 _ROUNDS = [250, 500, 1000]
 
@@ -112,15 +109,15 @@ REGIMES: tuple[dict[str, Any], ...] = (
     _regime("scaffold T privacy 0", _ROUNDS, 1.75, _EQUAL, epsilon="60", **_SCAFFOLD),
     _regime("scaffold T sampling -1/2", _ROUNDS, 1.0, _RECORDS, **_SAMPLED, **_SCAFFOLD),
     _regime("scaffold K sampling -1/2", [1, 2, 4], 1.0, _RECORDS, T=1000, **_SAMPLED, **_SCAFFOLD),
-    _regime("scaffold T start -1", [125, 250, 500], 7.7, runs.points_of(4, spread=0.3), replicates=16),
-    _regime("scaffold l start -2/3", [8, 4, 2], 7.7, runs.points_of(8, spread=0.3), replicates=32),
+    _regime("scaffold T start -1", [125, 250, 500], 7.7, points_of(4, spread=0.3), replicates=16),
+    _regime("scaffold l start -2/3", [8, 4, 2], 7.7, points_of(8, spread=0.3), replicates=32),
     _regime("fedavg epsilon privacy -1", ["60", "120", "240"], 1.8, _EQUAL, T=1000, **_FEDAVG),
     _regime("fedavg M privacy -1", [4, 8, 16], 1.8, _EQUAL, epsilon="60", T=1000, **_FEDAVG),
     _regime("fedavg d privacy 1/2", [1, 2, 4], 1.8, _AXES, epsilon="240", T=4000, **_FEDAVG),
     _regime("fedavg K privacy 0", [1, 2, 4], 1.8, _EQUAL, epsilon="60", T=500, **_FEDAVG),
     _regime("fedavg T sampling -1/2", _ROUNDS, 1.0, _RECORDS, **_SAMPLED, **_FEDAVG),
     _regime("fedavg K sampling -1/2", [1, 2, 4], 1.0, _RECORDS, T=1000, **_SAMPLED, **_FEDAVG),
-    _regime("fedavg T start -1", [125, 250, 500], 5.2, runs.points_of(4), replicates=16),
+    _regime("fedavg T start -1", [125, 250, 500], 5.2, points_of(4), replicates=16),
     _regime("fedavg T users -1/2", [500, 1000, 2000], 0.95, _APART, size=1, longer=2.75),
     _regime("fedavg T drift -2/3", [1000, 2000, 4000], 0.43, _CURVED, K=4, longer=2.9, replicates=64),
 )
@@ -163,7 +160,7 @@ def fits(method: str) -> Iterator[Check]:
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
         def run(value: Any) -> Experiment:
-            return experiment(with_symbol(instance, value), statement)
+            return experiment(statement, with_symbol(instance, value))
 
         grid = instance["grid"]
         return replace(run(grid[-1]), notes=rates.Fit(lambda: fitted(instance, [run(v) for v in grid], statement)))

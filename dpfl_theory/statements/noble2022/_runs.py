@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dpfl_theory.algorithms.record_level import DPScaffold, RecordLevelFedAvg
@@ -21,8 +22,6 @@ from dpfl_theory.problems import make
 from dpfl_theory.statements import experiments
 from dpfl_theory.statements.instances import Runs
 from dpfl_theory.statements.noble2022._instances import ROUND, TABLE
-from dpfl_theory.statements.noble2022._instances import points_of as points_of
-from dpfl_theory.statements.noble2022._instances import run_of as run_of
 from dpfl_theory.statements.noble2022._step_size import limit
 
 if TYPE_CHECKING:
@@ -194,13 +193,9 @@ def _own(values: Mapping[str, float], statement: Statement) -> dict[str, float]:
     return {s.name: values[s.name] for s in statement.symbols if s.name in values}
 
 
-def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: float) -> Runs:
+def runs(method: str = "scaffold", average: str = "", edges: bool = True, **known: Any) -> Runs:
     """The runs of a statement."""
-
-    def build(statement: Statement, instance: Mapping[str, Any]) -> Experiment:
-        return run(statement, instance, method, average, None, **known)
-
-    return Runs(TABLE, build, edges=edges)
+    return Runs(TABLE, partial(run, method=method, average=average, **known), edges=edges)
 
 
 def one_round(limit: Step, label: str = "one round", known: Known = lambda _: {}) -> Runs:

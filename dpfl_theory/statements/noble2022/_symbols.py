@@ -194,11 +194,6 @@ def shared(s: Mapping[str, Any]) -> Any:
     return 1 + s["l"] * s["M"] / s["eta_g"] ** 2
 
 
-def logarithm(s: Mapping[str, Any], W: Any) -> Any:
-    """L = ln max(e, mu^2 D_0^2 T/W), from sympy symbols."""
-    return sp.log(sp.Max(sp.E, s["mu"] ** 2 * s["D0"] ** 2 * s["T"] / W))
-
-
 def _dissimilar(problem: Problem | None, values: Mapping[str, Any]) -> str | None:
     """B >= 1, and the inequality at x*, where grad F = 0: a test that may refuse, and proves nothing elsewhere."""
     if values["B"] < 1:

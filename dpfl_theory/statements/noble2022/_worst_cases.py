@@ -30,14 +30,14 @@ from dpfl_theory.statements.noble2022._symbols import ROUND_PART
 Opened = tuple[FunctionClass, Vector, Any]
 
 
-def opened(kind: str, users: int, mu: float = 0.0, L: float = 1.0, errs: bool = True) -> Opened:
-    """Users with any L-smooth functions of a class, ``convex``, ``strongly convex`` with mu or ``non-convex``; x^{t-1},
+def opened(kind: str, users: int, mu: float = 0.0, errs: bool = True) -> Opened:
+    """Users with any 1-smooth functions of a class, ``convex``, ``strongly convex`` with mu or ``non-convex``; x^{t-1},
     and V, the errors' second moment; without ``errs`` it is 0."""
     problem = PEPit.PEP()
     V = PEPit.Expression() if errs else 0.0
     if errs:
         problem.add_constraint(V >= 0)
-    world = FunctionClass(problem, declared(problem, kind, users, mu, L), V)
+    world = FunctionClass(problem, declared(problem, kind, users, mu), V)
     return world, Vector(problem.set_initial_point()), V
 
 

@@ -11,19 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpfl_theory.core import Check, ConstantClaim, Hypothesis, PrivacyClaim, PrivacyPoint, Statement, Symbols, claim
 from dpfl_theory.core.check_inputs import Escape
-from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, total
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, NOISE, SAMPLING, edges
-
-if TYPE_CHECKING:
-    pass
+from dpfl_theory.statements.noble2022.privacy import DELTA, NOISE, SAMPLING, edges
+from dpfl_theory.statements.prescribed_noise import evaluate, existence
 
 ORDERS = 400
 """The repaired formula is minimised over whole orders up to this one; each gives a valid bound."""
@@ -89,7 +86,6 @@ def repaired_epsilon(statement: Statement, point: Mapping[str, Any], aggregated:
 LADDER = {"u": [0.1, 1.0, 10.0, 100.0, 1000.0], "v": [1.0, 10.0, 100.0, 1000.0], "needed": [4, 16, 64]}
 """Candidates, and the numbers of records R at which the constant u that is needed for v = 1 is reported."""
 
-_OF_ORDER = ("u", "s", "l", "T", "K", "M", "epsilon", "delta")
 _ROUND = {"M": 2, "l": 0.5, "K": 1, "T": 1, "epsilon": 0.5, "sigma_g": 1.0}
 ONE_ROUND = [{**_ROUND, "R": R, "s": 1 / R, "delta": delta} for R, delta in ((15, 1e-6), (70, 1e-30), (231, 1e-100))]
 """One round at sigma_g = 1, which is the printed order or a little more: no small noise, and still no constants."""
@@ -117,10 +113,9 @@ def order(s: Symbols) -> Any:
     return s.u * s.s * sp.sqrt(s.l * s.T * s.K * logarithms(s)) / (s.epsilon * sp.sqrt(s.M))
 
 
-def _least(formula: Any, values: Mapping[str, Any]) -> Any:
+def _least(statement: Statement, values: Mapping[str, Any]) -> Any:
     """The least required sigma_g, with 65 digits."""
-    with mpmath.workdps(65):
-        return evaluate(formula, {name: mpmath.mpf(values[name]) for name in _OF_ORDER})
+    return evaluate(statement, total(statement), values)
 
 
 def at_order(guarantee: Guarantee, view: str) -> Callable[[Statement, Mapping[str, Any]], PrivacyClaim]:
@@ -144,7 +139,7 @@ def at_order(guarantee: Guarantee, view: str) -> Callable[[Statement, Mapping[st
         for given in instance["points"]:
             named = {"u": 1, "v": 1, **given}
             share = float(named.pop("share", 1))
-            named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(total(statement), named)))
+            named["sigma_g"] = share * max(float(named.get("sigma_g", 0.0)), float(_least(statement, named)))
             claimed, delta = (float(x) for x in guarantee(named))
             enlarged = float(named.pop("enlarged", 0))
             limits = certified("dp-fedavg-record", {**named, "delta": delta}, view)
@@ -217,7 +212,7 @@ def no_constants(guarantee: Guarantee, view: str) -> Callable[[Statement, Mappin
             while True:
                 records *= 2
                 named = {**instance_at(records), "u": u, "v": v}
-                named["sigma_g"] = _least(total(statement), named)
+                named["sigma_g"] = _least(statement, named)
                 epsilon, delta = guarantee(named)
                 often = -mpmath.expm1(named["T"] * mpmath.log1p(-named["l"] * named["s"]))
                 tail = 1 / (4 * mpmath.sqrt(2) * named["sigma_g"])
@@ -226,9 +221,8 @@ def no_constants(guarantee: Guarantee, view: str) -> Callable[[Statement, Mappin
                     return Escape(named, delta, low)
 
     def build(statement: Statement, instance: Mapping[str, Any]) -> ConstantClaim:
-        ladder = tuple((u, v) for u in instance["u"] for v in instance["v"])
         needed = lambda: [_needed(statement, n) for n in instance["needed"]]  # noqa: E731
-        return ConstantClaim("u", needed, partial(escape, statement), ladder, ARGUMENT)
+        return existence(instance, partial(escape, statement), ARGUMENT, "u", needed)
 
     def _needed(statement: Statement, records: int) -> PrivacyPoint:
         """The smallest u with v = 1, as certified limits, for DP-FedAvg. With lM = sR = K = 1 a third party sees one of
@@ -238,7 +232,7 @@ def no_constants(guarantee: Guarantee, view: str) -> Callable[[Statement, Mappin
         named = instance_at(records)
         sizes = {"M": 2, "R": records, "l": 0.5, "s": 1 / records, "K": 1, "T": 2 * records}
         run = mechanism("dp-fedavg-record", sizes, view)
-        unit = float(_least(total(statement), {**named, "u": 1}))
+        unit = float(_least(statement, {**named, "u": 1}))
         epsilon, delta = (float(x) for x in guarantee(named))
         low, high = (calibrate(run, epsilon=epsilon, delta=delta, limit=side) / unit for side in ("low", "high"))
         return PrivacyPoint(named, float("inf"), min(low, high), high)

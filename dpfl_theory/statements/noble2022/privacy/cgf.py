@@ -13,7 +13,7 @@ from dpfl_theory.core.formula import evaluate_side
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, both_sides
+from dpfl_theory.statements.noble2022.privacy import DELTA, both_sides
 from dpfl_theory.statements.noble2022.privacy.composition import around, composed_delta, gaussian_moment
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import all_equal
@@ -131,28 +131,24 @@ def gaussian_divergence(s: Formula) -> Proof:
     return budget, (lam + 1) / (2 * z**2), "the budget of the Gaussian mechanism, and Lemma B.6"
 
 
-def two_answers(powers: list[int]) -> Check:
+_POWERS: dict[str, Any] = {"lambda": [1, 2, 3]}
+
+
+@algebra("any two answers", letters="y", **_POWERS)
+def two_answers(s: Formula, y: Any, **instance: Any) -> Proof:
     """Answers of probabilities p, 1 - p against q, 1 - q: lambda times the Renyi divergence of order lambda + 1 is the
     logarithm of E e^(lambda L) at every whole lambda; as K_M is defined, y = E e^(lambda L) instead of log y, the
     budget is larger by (y - log y)/lambda, which is least at y = 1."""
-
-    given: dict[str, Any] = {"lambda": powers}
-
-    @algebra("any two answers", **given)
-    def step(s: Formula, **instance: Any) -> Proof:
-        y = sp.Symbol("y", positive=True)
-        p, q = sp.symbols("p q", positive=True, probability=True)
-        steps = []
-        for power in instance["lambda"]:
-            moment = p * sp.exp(power * sp.log(p / q)) + (1 - p) * sp.exp(power * sp.log((1 - p) / (1 - q)))
-            divergence = sp.log(p ** (power + 1) * q**-power + (1 - p) ** (power + 1) * (1 - q) ** -power) / power
-            budget = of(s.statement, **{"lambda": power, "cgf": sp.log(moment)}).rhs
-            steps.append((sp.exp(power * budget), sp.exp(power * divergence), f"lambda = {power}"))
-        found, excess = all_equal(*steps), y - sp.log(y)
-        least = sp.solve(sp.diff(excess, y), y) == [1] and sp.diff(excess, y, 2).is_positive and excess.subs(y, 1) > 0
-        return Outcome(True if found.true and least else None, f"{found.reason}; y - log y is at least 1")
-
-    return step
+    p, q = sp.symbols("p q", positive=True, probability=True)
+    steps = []
+    for power in instance["lambda"]:
+        moment = p * sp.exp(power * sp.log(p / q)) + (1 - p) * sp.exp(power * sp.log((1 - p) / (1 - q)))
+        divergence = sp.log(p ** (power + 1) * q**-power + (1 - p) ** (power + 1) * (1 - q) ** -power) / power
+        budget = of(s.statement, **{"lambda": power, "cgf": sp.log(moment)}).rhs
+        steps.append((sp.exp(power * budget), sp.exp(power * divergence), f"lambda = {power}"))
+    found, excess = all_equal(*steps), y - sp.log(y)
+    least = sp.solve(sp.diff(excess, y), y) == [1] and sp.diff(excess, y, 2).is_positive and excess.subs(y, 1) > 0
+    return Outcome(True if found.true and least else None, f"{found.reason}; y - log y is at least 1")
 
 
 LAMBDA = Hypothesis(lambda s: s["lambda"] > 0)
@@ -177,7 +173,7 @@ LEMMA_B3: Statement = noble.statement(
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"CGF": s.cgf / s["lambda"]}),
     checks=battery(
         gaussian_divergence,
-        two_answers([1, 2, 3]),
+        two_answers,
         _at("with the logarithm, an equality", _WITH_LOGARITHM, "0.1 1 2.5 10"),
         _at("as K_M is defined, an upper bound", _AS_DEFINED, "0.1 1 2.5 10"),
         both_sides(_WITH_LOGARITHM, _mechanisms(gaussian="1"), "lambda > 0", *_AROUND_0),

@@ -14,8 +14,8 @@ from dpfl_theory.core import Check, PrivacyClaim, PrivacyPoint, Statement, batte
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022._moments import warm_start
+from dpfl_theory.statements.noble2022.privacy import NOISE, SAMPLING, edges, stated
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._edges import NOISE, SAMPLING, edges, stated
 from dpfl_theory.statements.noble2022.privacy._views import LinearRun, LinearWorld, squared_distance
 
 Points = Iterator[PrivacyPoint]

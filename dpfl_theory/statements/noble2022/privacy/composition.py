@@ -16,8 +16,7 @@ from dpfl_theory.core.formula import evaluate_side, prescription_of, sides_of
 from dpfl_theory.lazy import mpmath
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
-from dpfl_theory.statements.noble2022.privacy import _edges as privacy
-from dpfl_theory.statements.noble2022.privacy._edges import both_sides, edges, numbers, stated
+from dpfl_theory.statements.noble2022.privacy import DELTA, NOISE, ORDER, both_sides, edges, numbers, stated
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import enclosure, proved
 
@@ -254,7 +253,7 @@ _BUDGET = numbers(alpha="2", budget="0.5", delta="0.01")
 LEMMA_B4: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.4"),
     symbols=noble.NOTATION(replace(noble.SYMBOLS["rdp"], meaning=r"Renyi budget of order $\alpha$")),
-    hypotheses=(privacy.ORDER, privacy.DELTA),
+    hypotheses=(ORDER, DELTA),
     relation="==",
     sides=lambda s: Sides(
         {"epsilon": s.epsilon}, {"Renyi budget": s.rdp, "conversion": sp.log(1 / s.delta) / (s.alpha - 1)}
@@ -279,6 +278,11 @@ def _moment(p: Answers, q: Answers, order: int) -> Fraction:
     return sum((a**order * b ** (1 - order) for a, b in zip(p, q)), Fraction(0))
 
 
+def _worse(pair: Sequence[Answers], order: int) -> Fraction:
+    """The larger moment of a pair's two orders."""
+    return max(_moment(pair[0], pair[1], order), _moment(pair[1], pair[0], order))
+
+
 def _response(odds: Fraction) -> tuple[Answers, Answers]:
     p = odds / (1 + odds), 1 / (1 + odds)
     return p, p[::-1]
@@ -296,15 +300,9 @@ def adaptive_moments(first: Fraction, second: Fraction, order: int) -> tuple[Fra
     The second mechanism is randomised response after the first answer 0, and a three-valued one after 1.
     """
     m1, after = _response(first), (_response(second), _three(second))
-    bound_1 = max(_moment(*m1, order), _moment(m1[1], m1[0], order))
-    bound_2 = max(max(_moment(*m, order), _moment(m[1], m[0], order)) for m in after)
-    both, alone = [], []
-    for one, other in ((0, 1), (1, 0)):
-        joint = [tuple(m1[side][o] * x for o in (0, 1) for x in after[o][side]) for side in (one, other)]
-        both.append(_moment(joint[0], joint[1], order))
-        last = [(x[0] + x[2], x[1] + x[3], x[4]) for x in joint]
-        alone.append(_moment(last[0], last[1], order))
-    return max(both), max(alone), bound_1, bound_2
+    both = [tuple(m1[side][o] * x for o in (0, 1) for x in after[o][side]) for side in (0, 1)]
+    alone = [(x[0] + x[2], x[1] + x[3], x[4]) for x in both]
+    return _worse(both, order), _worse(alone, order), _worse(m1, order), max(_worse(m, order) for m in after)
 
 
 @claim(
@@ -334,7 +332,7 @@ def _two_gaussians(s: Formula) -> Proof:
 
 LEMMA_B5: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.5"),
-    hypotheses=(privacy.ORDER,),
+    hypotheses=(ORDER,),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"first": s.rdp_1, "second": s.rdp_2}),
     checks=battery(
         _two_gaussians,
@@ -393,7 +391,7 @@ _ONE = {**numbers(sigma_g="1", alpha="2"), "distance": "1"}
 
 LEMMA_B6: Statement = noble.statement(
     **noble.named("noble2022.lemmaB.6"),
-    hypotheses=(privacy.ORDER, privacy.NOISE),
+    hypotheses=(ORDER, NOISE),
     sides=lambda s: Sides({"Renyi budget": s.rdp}, {"Gaussian": s.alpha / (2 * s.sigma_g**2)}),
     checks=battery(
         _square,

@@ -24,7 +24,7 @@ from dpfl_theory.lazy import mpmath, special
 from dpfl_theory.lazy import numpy as np
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
-from dpfl_theory.statements.noble2022.privacy._edges import NOISE, ORDER, RATE, edges, stated
+from dpfl_theory.statements.noble2022.privacy import NOISE, ORDER, RATE, edges, stated
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import equal
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from dpfl_theory.core import Check, PrivacyPoint, Statement, battery, claim
 from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy import DELTA, NOISE, SAMPLING, edges, stated
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, NOISE, SAMPLING, edges, stated
 
 SETTING = {"M": 100, "R": 4000, "l": 0.05, "s": 0.2, "delta": 1 / 400_000}
 """Appendix D.2: 100 users, of whose 5000 records 80 % enter training; delta = 1/(MR)."""

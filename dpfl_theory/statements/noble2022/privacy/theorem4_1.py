@@ -14,9 +14,9 @@ from dpfl_theory.core.expressions import evaluate
 from dpfl_theory.core.formula import evaluate_side, sides_of, symbols_of
 from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.statements.noble2022 import _symbols as noble
+from dpfl_theory.statements.noble2022.privacy import DELTA, EDGES, NOISE, SAMPLING, edges
 from dpfl_theory.statements.noble2022.privacy import _formulas as formulas
 from dpfl_theory.statements.noble2022.privacy import _views as views
-from dpfl_theory.statements.noble2022.privacy._edges import DELTA, EDGES, NOISE, SAMPLING, edges
 from dpfl_theory.statements.noble2022.privacy.subsampled import subsampled_cgf
 from dpfl_theory.statements.relations import Formula, Proof, algebra, of
 from dpfl_theory.statements.symbolic import proved
@@ -92,9 +92,7 @@ def _solved(s: Formula) -> Proof:
     return first, s.epsilon, "the first term of epsilon-tilde at the printed sigma_g, and epsilon"
 
 
-@algebra(
-    "the minimum over alpha", "It decides a step of B.4's derivation of the order; the other checks refute the rest."
-)
+@algebra("the minimum over alpha", _DERIVED)
 def _minimum(_: Formula) -> Proof:
     """a (alpha + 1) + b/(alpha - 1) = 2 sqrt(a b) + 2 a + a square; the paper omits the constants 2."""
     a, b, t = sp.symbols("a b t", positive=True)  # t = alpha - 1
@@ -195,9 +193,7 @@ _CERTIFIED = [
 ]
 
 THIRD_PARTY_REPAIRED: Statement = noble.statement(
-    id="noble2022.theorem4.1.third-party.repaired",
-    kind="theorem",
-    source=THIRD_PARTY.source,
+    **noble.named("noble2022.theorem4.1.third-party.repaired", THIRD_PARTY.source.where),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",
     sides=lambda s: Sides(
@@ -320,9 +316,7 @@ def _strong_composition(s: Formula) -> Proof:
 
 
 SERVER_REPAIRED: Statement = noble.statement(
-    id="noble2022.theorem4.1.server.repaired",
-    kind="theorem",
-    source=SERVER.source,
+    **noble.named("noble2022.theorem4.1.server.repaired", SERVER.source.where),
     symbols=noble.NOTATION.also("K"),
     hypotheses=(SAMPLING, NOISE, DELTA),
     relation="==",

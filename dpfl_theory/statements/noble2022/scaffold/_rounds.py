@@ -19,26 +19,16 @@ from typing import Any
 from dpfl_theory.algorithms.scaffold import Scaffold
 from dpfl_theory.core import Check, Statement, Values
 from dpfl_theory.core import checks as each
-from dpfl_theory.core.expressions import evaluate
-from dpfl_theory.lazy import sympy as sp
 from dpfl_theory.semantics.base import Vector, average, expected
 from dpfl_theory.semantics.operations import run_round
 from dpfl_theory.semantics.rational import RationalWorld
 from dpfl_theory.statements.instances import Instance
 from dpfl_theory.statements.noble2022._instances import QUADRATICS
 from dpfl_theory.statements.noble2022._moments import Lagged, RoundMoments, Users, rounds, users_of
+from dpfl_theory.statements.symbolic import root
 
 Limit = Callable[[Fraction], Fraction | None]
 """eta~ nu by l; None where it is no fraction."""
-
-
-def root(square: Fraction) -> Any:
-    """The root of a fraction: a fraction, or a number of sympy.
-
-    >>> root(Fraction(4, 9)), root(Fraction(2))
-    (Fraction(2, 3), sqrt(2))
-    """
-    return evaluate(sp.sqrt(sp.Symbol("square", positive=True)), {"square": square})
 
 
 def noise(V: Fraction) -> dict[str, Any]:

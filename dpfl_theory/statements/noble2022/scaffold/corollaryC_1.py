@@ -43,9 +43,9 @@ from dpfl_theory.semantics.rational import Quadratics
 from dpfl_theory.statements.noble2022 import _symbols as noble
 from dpfl_theory.statements.noble2022 import _worst_cases as worst
 from dpfl_theory.statements.noble2022._runs import one_round
-from dpfl_theory.statements.noble2022.scaffold._rounds import noise, records_of, root
+from dpfl_theory.statements.noble2022.scaffold._rounds import noise, records_of
 from dpfl_theory.statements.relations import Formula, Proof, algebra, checked
-from dpfl_theory.statements.symbolic import decided, errors, sides_at
+from dpfl_theory.statements.symbolic import decided, errors, root, sides_at
 
 
 def spreads(

@@ -139,7 +139,7 @@ def _shorter_steps(s: Symbols, *shorter: Any) -> Mapping[str, Any]:
 
 def _log(s: Symbols) -> Any:
     """L = ln max(e, mu^2 D_0^2 T/W), W = 2V/(KlM)."""
-    return noble.logarithm(s, 2 * noble.averaged(s))
+    return sp.log(sp.Max(sp.E, s.mu**2 * s.D0**2 * s.T / (2 * noble.averaged(s))))
 
 
 def _at_sqrt(name: str, lemma: Statement) -> Check:
