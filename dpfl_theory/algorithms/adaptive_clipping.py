@@ -13,12 +13,13 @@ The halves matter only where m is random: the paper prints (1/m)(sum b_i + noise
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.central import Central
-from dpfl_theory.core.algorithm import Fault, Setting
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.adaptive_clipping import OWN
+from dpfl_theory.core.algorithm import Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.lazy import numpy as np
 
@@ -125,11 +126,4 @@ class AdaptiveClipping(Central):
         b = (count + o.normal(self.count_deviation(o))) / o.expected + 0.5
         return self.move(o, w, velocity), (self.moved(o, b), velocity)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.adaptive_clipping import OWN
-
-        return (*OWN, *(one for one in super().faults() if not {"server", "now"} & one.parts.keys()))
-
-
-ALGORITHMS = (AdaptiveClipping,)
+    faults = known(*OWN, *(one for one in Central.faults() if not {"server", "now"} & one.parts.keys()))

@@ -11,14 +11,17 @@ This is one step of an optimizer that has per-record gradients; one client with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
 from dpfl_theory.algorithms.central import AS_PRINTED, MULTIPLIER, Central, third_party
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, LOCAL_STEP
+from dpfl_theory.algorithms.faults.carried import CARRIED
+from dpfl_theory.algorithms.faults.dp_sgd import OWN
 from dpfl_theory.algorithms.record_level import RecordLevel
-from dpfl_theory.core.algorithm import Fault, Setting
+from dpfl_theory.core.algorithm import Setting
 from dpfl_theory.core.parameter import Range
 
 
@@ -94,14 +97,11 @@ class DPSGD(Averaging):
             return None  # the record may not be in the lot
         return float(self.global_step * self.threshold / self.expected_size(o))
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, LOCAL_STEP
-        from dpfl_theory.algorithms.faults.carried import CARRIED
-        from dpfl_theory.algorithms.faults.dp_sgd import OWN
-
-        others = (one for one in (*AVERAGING, *CARRIED) if one.parts.keys() <= {"move", "server"})
-        return (*OWN, *(one for one in others if one.name not in (BOTH_STEPS, LOCAL_STEP)))
-
-
-ALGORITHMS = (DPSGD,)
+    faults = known(
+        *OWN,
+        *(
+            one
+            for one in (*AVERAGING, *CARRIED)
+            if one.parts.keys() <= {"move", "server"} and one.name not in (BOTH_STEPS, LOCAL_STEP)
+        ),
+    )

@@ -9,16 +9,17 @@ Equation (2), without memories, for the clients S of a round:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.error_feedback import CLIPPING, FAULTS, NORMALISING
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
-from dpfl_theory.core.algorithm import Algorithm, Fault, Setting
+from dpfl_theory.core.algorithm import Algorithm, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "Clip21", "DPNormSGD", "ErrorFeedback", "InformedClip21", "InformedNormEC", "NormEC"]
+__all__ = ["Clip21", "DPNormSGD", "ErrorFeedback", "InformedClip21", "InformedNormEC", "NormEC"]
 
 
 GRADIENT = Scale("the mean gradient norm at the start", lambda a, problem: problem.slope)
@@ -143,11 +144,7 @@ class Clip21(ErrorFeedback):
     def sensitivity(self, o: Any) -> float | None:
         return float(self.step * self.threshold / o.n)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.error_feedback import CLIPPING, FAULTS
-
-        return (*CLIPPING, *FAULTS)
+    faults = known(*CLIPPING, *FAULTS)
 
 
 class NormEC(ErrorFeedback):
@@ -196,11 +193,7 @@ class NormEC(ErrorFeedback):
     def sensitivity(self, o: Any) -> float | None:
         return None  # the normalised step hides the displacement of the estimate
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.error_feedback import FAULTS, NORMALISING
-
-        return (*NORMALISING, *FAULTS)
+    faults = known(*NORMALISING, *FAULTS)
 
 
 class FirstGradients(ErrorFeedback):
@@ -244,6 +237,3 @@ class DPNormSGD(Averaging):
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.gaussian(self.sigma)
-
-
-ALGORITHMS = (Clip21, NormEC)

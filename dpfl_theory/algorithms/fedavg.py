@@ -9,14 +9,15 @@ probability r/n.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import SERVER_NOISE, Averaging
-from dpfl_theory.core.algorithm import Fault, Reading, Setting
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.fedavg import CLIPPED, FAULTS, NORMALISED
+from dpfl_theory.core.algorithm import Reading, Setting
 from dpfl_theory.core.parameter import INVERSE_SMOOTHNESS, Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "DPFedAvg", "DPNormFedAvg", "FedAvg"]
+__all__ = ["DPFedAvg", "DPNormFedAvg", "FedAvg"]
 
 
 class FedAvg(Averaging):
@@ -54,11 +55,7 @@ class FedAvg(Averaging):
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return (w - y) / self.local_step
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.fedavg import FAULTS
-
-        return FAULTS
+    faults = known(*FAULTS)
 
 
 def server_noise(a: Any, o: Any, members: Any) -> Any:
@@ -105,11 +102,7 @@ class DPFedAvg(FedAvg):
     def sensitivity(self, o: Any) -> float:
         return float(self.global_step * self.threshold / o.expected)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.fedavg import CLIPPED
-
-        return CLIPPED
+    faults = known(*CLIPPED)
 
 
 class DPNormFedAvg(DPFedAvg):
@@ -123,11 +116,4 @@ class DPNormFedAvg(DPFedAvg):
     def bound(self, o: Any, u: Any, updates: Any) -> Any:
         return o.stretch(u, self.threshold)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.fedavg import NORMALISED
-
-        return NORMALISED
-
-
-ALGORITHMS = (FedAvg, DPFedAvg, DPNormFedAvg)
+    faults = known(*NORMALISED)

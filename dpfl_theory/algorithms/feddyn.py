@@ -11,15 +11,16 @@ authors' code does; it also divides alpha by n p_k, with the clients' shares p_k
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.feddyn import FAULTS
 from dpfl_theory.algorithms.mcmahan import EqualFedAvg
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "FedDyn", "Regularised"]
+__all__ = ["FedDyn", "Regularised"]
 
 
 @dataclass(frozen=True)
@@ -133,11 +134,4 @@ class FedDyn(EqualFedAvg):
         after = w + mean + self.corrected(o, self.read(o, h, new), duals, members)
         return o.when(o.count(members) > 0, lambda: after, lambda: w), (new, duals)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.feddyn import FAULTS
-
-        return FAULTS
-
-
-ALGORITHMS = (FedDyn,)
+    faults = known(*FAULTS)

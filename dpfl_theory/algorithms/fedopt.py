@@ -17,11 +17,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
+from dpfl_theory.algorithms.faults.fedopt import faults_of
 from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["ALGORITHMS", "FedAdagrad", "FedAdam", "FedYogi"]
+__all__ = ["FedAdagrad", "FedAdam", "FedYogi"]
 
 OF_MOMENTUM = {"squared": lambda a, o, delta, m: m}
 
@@ -104,9 +105,7 @@ class FedAdam(EqualFedAvg):
 
     @classmethod
     def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.fedopt import faults_of
-
-        return faults_of(cls, ALGORITHMS)
+        return faults_of(cls, (FedAdam, FedYogi, FedAdagrad))
 
 
 class FedYogi(FedAdam):
@@ -130,6 +129,3 @@ class FedAdagrad(FedAdam):
 
     def second(self, o: Any, v: Any, square: Any) -> Any:
         return v + square
-
-
-ALGORITHMS = (FedAdam, FedYogi, FedAdagrad)

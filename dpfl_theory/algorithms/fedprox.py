@@ -11,50 +11,16 @@ mu = 0 the second is `fedavg-mcmahan`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.faults import local_fault
+from dpfl_theory.algorithms.faults import known, local_fault
+from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
 from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
-from dpfl_theory.core.algorithm import Extends, Fault, Reading
+from dpfl_theory.core.algorithm import Extends, Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "FedProx"]
-
-
-class FedProx(EqualFedAvg):
-    """FedProx with gradient steps on the local objectives."""
-
-    name = "fedprox"
-    title = "FedProx"
-    source = "Li et al. 2020 Algorithm 2"
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("", weights="the mean of the cohort, as printed"),
-        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
-    )
-
-    proximal = Parameter(
-        *("mu", "weight of the proximal term", "F/X^2"),
-        kind="nonnegative",
-        aliases=("proximal", "proximal_mu", "fedprox_mu", "prox_mu"),
-        scale=Scale("L", lambda a, problem: problem.L),
-        default=0.1,
-        search=Range((1e-3, 1.0)),
-        trials=(0.8, 0.3),
-    )
-
-    def pull(self, o: Any, y: Any, w: Any) -> Any:
-        """The gradient of the proximal term."""
-        return self.proximal * (y - w)
-
-    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
-        return self.gradient(o, i, y) + self.pull(o, y, w)
-
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
-
-        return (*TERM, *EQUAL, *COHORT, *without(TRAINING, "a proximal term in the local steps"))
+__all__ = ["FedProx"]
 
 
 TERM = (
@@ -179,4 +145,32 @@ def moved(a: Any, o: Any, y: Any, w: Any) -> Any:
     return y - a.rate(o) * a.proximal * (y - w)
 
 
-ALGORITHMS = (FedProx,)
+class FedProx(EqualFedAvg):
+    """FedProx with gradient steps on the local objectives."""
+
+    name = "fedprox"
+    title = "FedProx"
+    source = "Li et al. 2020 Algorithm 2"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("", weights="the mean of the cohort, as printed"),
+        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
+    )
+
+    proximal = Parameter(
+        *("mu", "weight of the proximal term", "F/X^2"),
+        kind="nonnegative",
+        aliases=("proximal", "proximal_mu", "fedprox_mu", "prox_mu"),
+        scale=Scale("L", lambda a, problem: problem.L),
+        default=0.1,
+        search=Range((1e-3, 1.0)),
+        trials=(0.8, 0.3),
+    )
+
+    def pull(self, o: Any, y: Any, w: Any) -> Any:
+        """The gradient of the proximal term."""
+        return self.proximal * (y - w)
+
+    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
+        return self.gradient(o, i, y) + self.pull(o, y, w)
+
+    faults = known(*TERM, *EQUAL, *COHORT, *without(TRAINING, "a proximal term in the local steps"))

@@ -8,11 +8,12 @@ record moves the sum by up to 2C.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
+from dpfl_theory.algorithms.faults import known
 from dpfl_theory.algorithms.faults.record_level import RECORDS, UNPROTECTED
 from dpfl_theory.algorithms.faults.scaffold import FAULTS
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
@@ -21,7 +22,7 @@ from dpfl_theory.core.algorithm import Fault, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 from dpfl_theory.lazy import numpy as np
 
-__all__ = ["ALGORITHMS", "DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
+__all__ = ["DPScaffold", "RecordLevel", "RecordLevelFedAvg"]
 
 
 class RecordLevel(Averaging):
@@ -88,8 +89,7 @@ class RecordLevel(Averaging):
         total, b = self.total(o, i, y)
         return total / self.size(o, i, b) + o.gaussian(self.step_noise(o, i, b), i)
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
+    divisor = over_cohort
 
     def length(self, o: Any, w: Any, i: Any) -> float:
         """The median length of the records' gradients."""
@@ -125,9 +125,7 @@ class DPScaffold(RecordLevel, Scaffold):
 
     mechanism = "NoisyControlVariates"
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        return (*RECORDS, *UNPROTECTED, *of_noisy_steps(FAULTS))
+    faults = known(*RECORDS, *UNPROTECTED, *of_noisy_steps(FAULTS))
 
 
 class RecordLevelFedAvg(RecordLevel):
@@ -137,9 +135,7 @@ class RecordLevelFedAvg(RecordLevel):
     title = "DP-FedAvg with noise at every local step"
     source = "noble2022 Algorithm 2"
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        return (*RECORDS, *of_noisy_steps(one for one in FAULTS if one.role not in ("control", "cohort")))
+    faults = known(*RECORDS, *of_noisy_steps(one for one in FAULTS if one.role not in ("control", "cohort")))
 
 
 class DPSGDRecord(RecordLevelFedAvg):
@@ -162,6 +158,3 @@ class DPSGDRecord(RecordLevelFedAvg):
 
     def members(self, o: Any) -> Any:
         return o.everyone
-
-
-ALGORITHMS = (DPScaffold, RecordLevelFedAvg, DPSGDRecord)
