@@ -22,8 +22,6 @@ from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
 from dpfl_theory.core.algorithm import Fault, Reading
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["FedAdagrad", "FedAdam", "FedYogi"]
-
 OF_MOMENTUM = {"squared": lambda a, o, delta, m: m}
 
 

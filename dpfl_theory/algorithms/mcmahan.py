@@ -22,8 +22,6 @@ from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["BY_RECORDS", "EqualFedAvg", "McMahanFedAvg"]
-
 
 class McMahanFedAvg(Averaging):
     """FedAvg with weights by records, local epochs, and batches."""

@@ -23,8 +23,6 @@ from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
 from dpfl_theory.core.algorithm import Algorithm, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
-
 
 @dataclass(frozen=True)
 class Exchange:

@@ -18,8 +18,6 @@ from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
 from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Scale
 
-__all__ = ["DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
-
 DIVIDED = local_fault(
     "the update in place of the difference",
     "a client sends (y - w)/eta, not y - w: do not divide by the local step size",

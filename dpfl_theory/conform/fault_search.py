@@ -16,12 +16,6 @@ from dpfl_theory.conform.traces import FirstRound, Points, first_local_steps, sa
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
-__all__ = [
-    *("FAILURES", "Candidate", "ObservedDifference", "Search", "SearchResult", "explains", "find", "leading"),
-    "repeating",
-]
-
-
 MOST, FREE = 4, 2
 """The largest number of faults that are sought together, besides one that concerns only noise; and how many of those
 that act first in the same way have free numbers."""

@@ -17,9 +17,10 @@ from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
-from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.comparisons.evidence import difference
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
+from dpfl_theory.conform.comparisons.other_noise import ANOTHER
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains

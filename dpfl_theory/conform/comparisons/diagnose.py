@@ -30,8 +30,6 @@ from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.core.algorithm import Fault
 
-__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
-
 MOST_NAMES = 3
 """How many names of deviations that explain first rounds are listed."""
 NEAR = 0.05
