@@ -45,7 +45,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpfl_theory.audit.rules import (
     Rule,
@@ -55,8 +54,7 @@ from dpfl_theory.audit.rules import (
     mu_from_counts,
 )
 from dpfl_theory.errors import InputError
-
-Array = NDArray[np.float64]
+from dpfl_theory.problems.base import Array
 
 
 @dataclass(frozen=True)

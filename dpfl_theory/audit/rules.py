@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
-
-Array = NDArray[np.float64]
+from dpfl_theory.problems.base import Array
 
 _EXCESS_SHARE = 0.1
 """The part of alpha that pays for the limit D on the guesses that delta excuses."""

@@ -202,6 +202,19 @@ def _taken(parameters: Sequence[inspect.Parameter], known: Mapping[str, str], na
     return taken
 
 
+@contextlib.contextmanager
+def replaced(functions: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
+    """Replaces these attributes inside the context."""
+    before = {place: getattr(*place) for place in functions}
+    try:
+        for (owner, name), function in functions.items():
+            setattr(owner, name, function)
+        yield
+    finally:
+        for (owner, name), function in before.items():
+            setattr(owner, name, function)
+
+
 GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
 """NumPy's functions whose noise comes from NumPy's global generator."""
 
@@ -213,15 +226,9 @@ def _record_numpy_noise(rng: Any) -> Iterator[None]:
     if getattr(rng, "true", True):
         yield
         return
-    before = {name: getattr(np.random, name) for name in (*GLOBAL, "randn")}
-    try:
-        for name in GLOBAL:
-            setattr(np.random, name, getattr(rng, name))
-        np.random.randn = lambda *shape: rng.standard_normal(shape or None)
+    own: dict[tuple[Any, str], Any] = {(np.random, name): getattr(rng, name) for name in GLOBAL}
+    with replaced({**own, (np.random, "randn"): lambda *shape: rng.standard_normal(shape or None)}):
         yield
-    finally:
-        for name, function in before.items():
-            setattr(np.random, name, function)
 
 
 @contextlib.contextmanager
