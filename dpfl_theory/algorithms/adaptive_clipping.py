@@ -102,9 +102,6 @@ class AdaptiveClipping(Central):
         """The threshold and the velocity."""
         return self.threshold, o.zero
 
-    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        return super().round(o, w, self.initial(o, w) if state is None else state)
-
     def now(self, o: Any, state: Any) -> AdaptiveClipping:
         return self.with_values(threshold=state[0], first=self.threshold)
 

@@ -162,6 +162,7 @@ class Averaging(Algorithm):
         return self.move(o, w, step), state
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        state = self.initial(o, w) if state is None else state
         now = self.now(o, state)
         members = now.members(o)
         updates = now.updates(o, w, members)

@@ -158,9 +158,6 @@ class DPFTRL(Central):
         total = o.sum(members, self.messages(o, updates), lambda i: self.weight(o, i, members))
         return self.after(o, total / self.divisor(o, members)), self.noise(o, members)
 
-    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        return super().round(o, w, self.initial(o, w) if state is None else state)
-
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
         average, fresh = step
         place = self.place(o)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.faults import known, local_fault
 from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
+from dpfl_theory.algorithms.faults.noise import on_layer
 from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
 from dpfl_theory.core.algorithm import Extends, Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
@@ -81,7 +82,7 @@ TERM = (
         local_fault(
             "the proximal term misses layers",
             f"the proximal term has only the {which} layer: add mu (y - w) for all of them",
-            pull=lambda a, o, y, w, k=k: a.proximal * only(o, y - w, k),
+            pull=lambda a, o, y, w, k=k: a.proximal * on_layer(y - w, o.layers[k]),
         )
         for which, k in (("first", 0), ("last", -1))
     ),
@@ -126,13 +127,6 @@ def with_ends(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
     a.new_ends = {}
     w, after = inner(o, w, before)
     return w, (after, {**a.ends, **a.new_ends})
-
-
-def only(o: Any, u: Any, k: int) -> Any:
-    """u with 0 in all layers but number k."""
-    kept = 0.0 * u
-    kept[..., o.layers[k]] = u[..., o.layers[k]]
-    return kept
 
 
 def trained(a: Any, o: Any, i: Any, y: Any, w: Any) -> Any:

@@ -221,27 +221,24 @@ def added() -> tuple[Fault, ...]:
     """Clipped local gradients, and terms added to them, as optimizers add weight decay after the clipping."""
 
     def clipped(norm: float) -> Fault:
-        return Fault(
+        return local_fault(
             "clipped local gradients",
             f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_. {unclipped}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm))},
+            direction=Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm)),
         )
 
     def decay(strength: float) -> Fault:
-        return Fault(
+        return local_fault(
             "weight decay in the local steps",
             f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * y)},
+            direction=Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * y),
         )
 
     def proximal(strength: float) -> Fault:
-        return Fault(
+        return local_fault(
             "a proximal term in the local steps",
             f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: {proxes}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
+            direction=Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w)),
         )
 
     unclipped = "Leave it out, or declare it as the variation clip_gradient where you mean it"

@@ -154,13 +154,6 @@ def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -
     return w, (first, o.put(own, range(len(members)), [written[i] for i in members]))
 
 
-BY_POSITION = control_fault(
-    "what clients keep is stored by their place in the cohort",
-    "a client reads what the client at its place in the last cohort kept: store it by the client's number",
-    round=Extends(by_position),
-)
-
-
 def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round after which clients that took no part have what they start with."""
     fresh = a.initial(o, w)[1]
@@ -168,13 +161,19 @@ def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
     return w, (first, o.put(fresh, o.cohort, [own[i] for i in o.cohort]))
 
 
-FORGOTTEN = control_fault(
-    "what absent clients keep is lost",
-    "what a client keeps is 0 again after a round without it, for example where each round makes a new dictionary for "
-    "its cohort. Keep it for clients that take no part",
-    round=Extends(forgotten),
+KEPT = (
+    control_fault(
+        "what clients keep is stored by their place in the cohort",
+        "a client reads what the client at its place in the last cohort kept: store it by the client's number",
+        round=Extends(by_position),
+    ),
+    control_fault(
+        "what absent clients keep is lost",
+        "what a client keeps is 0 again after a round without it, for example where each round makes a new dictionary "
+        "for its cohort. Keep it for clients that take no part",
+        round=Extends(forgotten),
+    ),
 )
-KEPT = (BY_POSITION, FORGOTTEN)
 """For rounds whose state is the server's part and a list with one of each client."""
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import over_cohort
-from dpfl_theory.algorithms.faults import clip_fault
+from dpfl_theory.algorithms.faults import clip_fault, local_fault
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, unbounded
 from dpfl_theory.algorithms.faults.carried import CARRIED, LEARNED
 from dpfl_theory.algorithms.faults.noise import NOISE
-from dpfl_theory.core.algorithm import Fault
 
 NORMALISING = (
     clip_fault(
@@ -54,24 +53,21 @@ LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
 )
 AS_LIBRARIES = tuple(
-    Fault(
-        name,
-        f"{MCMAHAN}{words}. Both agree for the global step {step}{others}",
-        "local",
-        {"update": difference, **weights, **parts},
+    local_fault(
+        name, f"{MCMAHAN}{words}. Both agree for the global step {step}{others}", update=difference, **weights, **parts
     )
     for name, words, others, weights in LIBRARIES
     for step, parts in STEPS
 )
 CLIPPED_DIFFERENCES = tuple(
-    Fault(
+    local_fault(
         "the difference is clipped, not divided by the local step size",
         "w - y is clipped to C, not (w - y)/eta: many libraries call this DP-FedAvg (after McMahan et al. 2018). It "
         f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "
         "you mean it, compare it with dp-fedavg-two-sided, whose threshold and noise are those of a difference; with "
         "`sampling` poisson where clients are drawn independently",
-        "local",
-        {"update": difference, **parts},
+        update=difference,
+        **parts,
     )
     for step, parts in STEPS
 )

@@ -85,16 +85,11 @@ DUALS = (
 """Mistakes in lambda_k."""
 
 
-def one_sum(a: Any, o: Any, h: Any, moved: Any, members: Any) -> Any:
-    """h with the mean over the cohort."""
-    return h - a.strength * moved / over_cohort(a, o, members)
-
-
 SERVER = (
     step_fault(
         "h is divided by |S| in place of n",
         "h moves by the mean over the cohort: divide the sum by the number n of all clients",
-        next_state=one_sum,
+        next_state=lambda a, o, h, moved, members: h - a.strength * moved / over_cohort(a, o, members),
     ),
     step_fault(
         "h moves by the sum",
@@ -139,13 +134,12 @@ SERVER = (
 )
 """Mistakes in the server's state."""
 
-NO_MEAN = step_fault(
-    "h is subtracted from w in place of the clients' mean",
-    "the server's vector is w - h/alpha: it is the mean of the clients' ends less h/alpha",
-    mean=lambda a, o, members, moves: o.zero,
-)
 COHORT: tuple[Fault, ...] = (
-    NO_MEAN,
+    step_fault(
+        "h is subtracted from w in place of the clients' mean",
+        "the server's vector is w - h/alpha: it is the mean of the clients' ends less h/alpha",
+        mean=lambda a, o, members, moves: o.zero,
+    ),
     step_fault(
         "division by n in place of the cohort",
         "the sum of y_k - w is divided by the number n of all clients: divide by the number in the cohort",

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.faults import average_fault, clip_fault, control_fault, local_fault, noise_fault
 from dpfl_theory.algorithms.faults.averaging import Part
-from dpfl_theory.algorithms.faults.noise import NO_NOISE
+from dpfl_theory.algorithms.faults.noise import HALF, NO_NOISE, TWICE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
@@ -77,17 +77,8 @@ RECORDS = (
         size=lambda a, o, i, b: o.records(i),
     ),
     noisy(*NO_NOISE, lambda a, o, i, b: 0.0, private=True),
-    noisy(
-        "half the sensitivity",
-        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
-        lambda a, o, i, b: 0.5,
-        private=True,
-    ),
-    noisy(
-        "twice the sensitivity",
-        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
-        lambda a, o, i, b: 2.0,
-    ),
+    noisy(*HALF, lambda a, o, i, b: 0.5, private=True),
+    noisy(*TWICE, lambda a, o, i, b: 2.0),
     noise_fault(
         "sigma where the multiplier was meant",
         "the noise of a step has standard deviation sigma_g: it should be sigma_g times the sensitivity",

@@ -306,12 +306,12 @@ FAULTS = (
         control=taking(lambda a, o, t: a.mean_gradient(t) / o.records(t.i)),
     ),
     *(
-        Fault(
+        control_fault(
             "one control variate for all clients",
             "all clients write one control variate: keep one for each client",
-            "control",
-            {"keep": lambda a, o, own, trained: [trained[-1].new] * o.n if trained else own, **at_once},
             seen="YanshiShield, issue 91",
+            keep=lambda a, o, own, trained: [trained[-1].new] * o.n if trained else own,
+            **at_once,
         )
         for at_once in AT_ONCE
     ),
