@@ -462,13 +462,13 @@ class _Search:
     def first_steps(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the first local step of all first rounds."""
         if not self.seen:
-            return [()] if size == 0 else []
+            return nothing(size)
         return self._extended("first step", size, nothing, FIRST_STEP, lambda _: self._local_steps(first_local_steps))
 
     def local(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the local steps of all first rounds."""
         if not self.seen:
-            return [()] if size == 0 else []
+            return nothing(size)
         every = self._local_steps(lambda start, own, seen: (own, seen))
         return self._extended("local steps", size, self.first_steps, LOCAL_STEPS, lambda _: every)
 

@@ -101,16 +101,9 @@ class Subject:
         self.function = function
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
-        known = {
-            "sigma": "sigma",
-            "r": "r",
-            "cohort_size": "r",
-            "n": "n",
-            "layers": "layers",
-            **dict.fromkeys(ROUND_NUMBER, "number"),
-        }
-        if not reference.unit:
-            known.pop("sigma")
+        known = {"r": "r", "cohort_size": "r", "n": "n", "layers": "layers", **dict.fromkeys(ROUND_NUMBER, "number")}
+        if reference.unit:
+            known["sigma"] = "sigma"
         for parameter in reference.parameters:
             known |= dict.fromkeys(parameter.names, parameter.symbol)
         self.taken = _taken(hyperparameters_of(function), known, reference.name)

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import weighted_difference
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
+from dpfl_theory.algorithms.faults.averaging import ADDED, STEPS, Part, by_records, one_message
 from dpfl_theory.algorithms.faults.carried import KEPT
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
@@ -368,7 +368,7 @@ FAULTS = (
     *one_message(),
     *STEPS,
     *NEW,
-    *added(),
+    *ADDED,
     *damped(),
 )
 """All of them; those of the average, the step and the local steps also occur without control variates."""
