@@ -46,14 +46,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.audit.rules import (
-    Rule,
-    choose_for_epsilon,
-    choose_for_mu,
-    epsilon_from_counts,
-    mu_from_counts,
-)
+from dpfl_theory.audit.rules import Rule, choose_for_epsilon, choose_for_mu, epsilon_from_counts, mu_from_counts
 from dpfl_theory.errors import InputError
+from dpfl_theory.lazy import optimize, special
 from dpfl_theory.problems.base import Array
 
 
@@ -159,7 +154,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     >>> round(gaussian_epsilon(1.0, 1e-5), 4)
     4.3772
     """
-    from scipy import optimize, special
 
     def excess(epsilon: float) -> float:
         first = special.ndtr(0.5 * mu - epsilon / mu)

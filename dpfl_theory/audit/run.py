@@ -177,20 +177,14 @@ def audit(
 def _verdict(
     epsilon: float, mu: float, delta: float, score: str, mu_score: str, claimed: float | None, claimed_mu: float | None
 ) -> tuple[str, str]:
+    found = f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score})"
     if claimed is not None and epsilon > claimed:
-        return (
-            "violated",
-            f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), and {claimed:.4g} is claimed",
-        )
+        return "violated", f"{found}, and {claimed:.4g} is claimed"
     if claimed_mu is not None and mu > claimed_mu:
         return "violated", f"the code is not {claimed_mu:.4g}-GDP as claimed: mu is at least {mu:.4g} ({mu_score})"
     if claimed is None and claimed_mu is None:
-        return "consistent", f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), and nothing is claimed"
-    parts = []
-    if claimed is not None:
-        parts.append(
-            f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), within the claimed {claimed:.4g}"
-        )
+        return "consistent", f"{found}, and nothing is claimed"
+    parts = [] if claimed is None else [f"{found}, within the claimed {claimed:.4g}"]
     if claimed_mu is not None:
         parts.append(f"mu is at least {mu:.4g} ({mu_score}), within the claimed {claimed_mu:.4g}")
     return "consistent", "; ".join(parts)

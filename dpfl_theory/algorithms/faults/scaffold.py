@@ -66,7 +66,7 @@ def c_i_moves(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
     return found
 
 
-AT_ONCE: tuple[dict[str, Part], ...] = ({"trained": c_i_moves}, {})
+AT_ONCE: tuple[dict[str, Any], ...] = ({"trained": c_i_moves}, {})
 """Whether a client reads the c_i that another client has written in the same round."""
 
 

@@ -19,6 +19,7 @@ from dpfl_theory.conform.quantiles import binomial, chi_square_over_degrees
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.errors import InputError, format_error
+from dpfl_theory.runtime.time_limits import limited
 
 DRAWS = 2000
 SOME = 40
@@ -252,7 +253,6 @@ def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, 
 def _twice(sampler: Callable[[], Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """Cohorts with two seeds of the rng, each in its own process. Generators of libraries have secret seeds there,
     unless the call that gives the sampler sets them. None where something is raised."""
-    from dpfl_theory.runtime.time_limits import limited
 
     def drawn(seed: int) -> np.ndarray:
         random.seed()
