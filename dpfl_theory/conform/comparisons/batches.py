@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfl_theory.algorithms.faults.record_level import LOTS
+from dpfl_theory.algorithms.record_level import LOTS
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import Path

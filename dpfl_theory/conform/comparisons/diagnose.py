@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.algorithms.faults.carried import LEARNS
-from dpfl_theory.algorithms.faults.record_level import LOTS
+from dpfl_theory.algorithms.record_level import LOTS
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.evidence import difference, of_role
 from dpfl_theory.conform.comparisons.noise_linearity import APART, CHANGES, SCALED, STAYS, noise_is_kept
