@@ -177,31 +177,28 @@ KEPT = (
 """For rounds whose state is the server's part and a list with one of each client."""
 
 
-def _cohort() -> Iterator[Fault]:
-    draws: tuple[Part, ...] = (
+OWN_COHORT = tuple(
+    cohort_fault(
+        "a cohort of its own",
+        "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
+        "draws fit the accounting is tested on the function that draws (`sampler`)",
+        plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
+        members=draw,
+        **parts,
+    )
+    for draw in (
         lambda a, o: o.rng.choice(o.n, int(o.expected), replace=False),
         lambda a, o: np.flatnonzero(o.rng.random(o.n) < o.expected / o.n),
         lambda a, o: o.rng.choice(o.n, o.count(o.cohort), replace=False),
         lambda a, o: o.rng.permutation(o.n)[: int(o.expected)],
     )
-    averages: tuple[dict[str, Any], ...] = (
+    for parts in (
         {},
         {"divisor": over_cohort},
         {"divisor": over_cohort, "noise": scaled(lambda a, o, s: o.expected / max(s, 1))},
     )
-    for draw in draws:
-        for parts in averages:
-            yield cohort_fault(
-                "a cohort of its own",
-                "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
-                "draws fit the accounting is tested on the function that draws (`sampler`)",
-                plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
-                members=draw,
-                **parts,
-            )
-
-
-CARRIED = (*_in_place(), *_cohort(), *_momentum())
+)
+CARRIED = (*_in_place(), *OWN_COHORT, *_momentum())
 """All of these mistakes except those with thresholds."""
 RATES, QUANTILES, SHARES = (0.1, 0.2, 0.3, 0.5, 1.0), (0.5, 0.8, 0.9), (0.1, 0.5, 0.9)
 Rule = Callable[[float, Sequence[float]], float]
