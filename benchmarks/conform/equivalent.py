@@ -22,7 +22,7 @@ from dpfl_theory.conform.fault_search import FAILURES, Candidate, candidate
 from dpfl_theory.conform.probes import Path, Plan, Spread, agree
 from dpfl_theory.conform.references import Player, Reference, Values, references
 from dpfl_theory.conform.settings import settings
-from dpfl_theory.conform.traces import observed_choices
+from dpfl_theory.conform.traces import chosen
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.problems.base import Array
 
@@ -46,7 +46,7 @@ def equivalent(reference: Reference) -> Iterator[list[Fault]]:
     probes: list[Path | Spread] = [*plan.paths, *plan.spreads]
     for probe in probes:
         path = probe.path if isinstance(probe, Spread) else probe
-        choices = observed_choices(drawing(reference.round), path)
+        choices = chosen(drawing(reference.round), path)
         groups = [part for group in groups for part in apart(probe, choices, group) if len({*names(part)}) > 1]
     if reference.algorithm.noise_in_messages:  # the count of numbers shows whether all messages share one noise
         groups = [[one for one in group if one.faults[0].once == once] for group in groups for once in (False, True)]

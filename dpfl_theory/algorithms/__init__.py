@@ -19,34 +19,28 @@ REGISTERED: dict[str, type[Algorithm]] = {}
 
 @cache
 def _own() -> dict[str, type[Algorithm]]:
-    from dpfl_theory.algorithms.adaptive_clipping import ALGORITHMS as ADAPTIVE
-    from dpfl_theory.algorithms.dp_ftrl import ALGORITHMS as DP_FTRL
-    from dpfl_theory.algorithms.dp_mcmahan import ALGORITHMS as DP_MCMAHAN
-    from dpfl_theory.algorithms.dp_sgd import ALGORITHMS as DP_SGD
-    from dpfl_theory.algorithms.error_feedback import ALGORITHMS as ERROR_FEEDBACK
-    from dpfl_theory.algorithms.fedavg import ALGORITHMS as FEDAVG
-    from dpfl_theory.algorithms.fedavgm import ALGORITHMS as FEDAVGM
-    from dpfl_theory.algorithms.feddyn import ALGORITHMS as FEDDYN
-    from dpfl_theory.algorithms.fednova import ALGORITHMS as FEDNOVA
-    from dpfl_theory.algorithms.fedopt import ALGORITHMS as FEDOPT
-    from dpfl_theory.algorithms.fedprox import ALGORITHMS as FEDPROX
-    from dpfl_theory.algorithms.local_dp import ALGORITHMS as LOCAL_DP
-    from dpfl_theory.algorithms.mcmahan import ALGORITHMS as MCMAHAN
-    from dpfl_theory.algorithms.record_level import ALGORITHMS as RECORD_LEVEL
-    from dpfl_theory.algorithms.scaffnew import ALGORITHMS as SCAFFNEW
-    from dpfl_theory.algorithms.scaffold import ALGORITHMS as SCAFFOLD
-    from dpfl_theory.algorithms.two_step_sizes import ALGORITHMS as TWO_STEP_SIZES
+    from dpfl_theory.algorithms.adaptive_clipping import AdaptiveClipping
+    from dpfl_theory.algorithms.dp_ftrl import DPFTRL
+    from dpfl_theory.algorithms.dp_mcmahan import DPMcMahanFedAvg
+    from dpfl_theory.algorithms.dp_sgd import DPSGD
+    from dpfl_theory.algorithms.error_feedback import Clip21, NormEC
+    from dpfl_theory.algorithms.fedavg import DPFedAvg, DPNormFedAvg, FedAvg
+    from dpfl_theory.algorithms.fedavgm import FedAvgM
+    from dpfl_theory.algorithms.feddyn import FedDyn
+    from dpfl_theory.algorithms.fednova import FedNova
+    from dpfl_theory.algorithms.fedopt import FedAdagrad, FedAdam, FedYogi
+    from dpfl_theory.algorithms.fedprox import FedProx
+    from dpfl_theory.algorithms.local_dp import LocalDP
+    from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
+    from dpfl_theory.algorithms.record_level import DPScaffold, DPSGDRecord, RecordLevelFedAvg
+    from dpfl_theory.algorithms.scaffnew import DPScaffNew, ScaffNew
+    from dpfl_theory.algorithms.scaffold import Scaffold
+    from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg, TwoSidedFedAvg
 
-    every: tuple[type[Algorithm], ...] = (
-        *FEDAVG,
-        *TWO_STEP_SIZES,
-        *SCAFFNEW,
-        *SCAFFOLD,
-        *RECORD_LEVEL,
-        *ERROR_FEEDBACK,
-    )
-    every += (*MCMAHAN, *FEDAVGM, *FEDPROX, *FEDNOVA, *FEDOPT, *FEDDYN)
-    every += (*DP_MCMAHAN, *ADAPTIVE, *LOCAL_DP, *DP_SGD, *DP_FTRL)
+    every: tuple[type[Algorithm], ...] = (FedAvg, DPFedAvg, DPNormFedAvg, TwoSidedFedAvg, DPTwoSidedFedAvg)
+    every += (ScaffNew, DPScaffNew, Scaffold, DPScaffold, RecordLevelFedAvg, DPSGDRecord, Clip21, NormEC)
+    every += (McMahanFedAvg, FedAvgM, FedProx, FedNova, FedAdam, FedYogi, FedAdagrad, FedDyn)
+    every += (DPMcMahanFedAvg, AdaptiveClipping, LocalDP, DPSGD, DPFTRL)
     return {one.name: one for one in every}
 
 

@@ -9,17 +9,6 @@ from dpfl_theory.core.algorithm import Algorithm, PlainGradient, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.errors import InputError
 
-__all__ = [
-    "SERVER_NOISE",
-    "Averaging",
-    "heavy_ball",
-    "mean_of_clients",
-    "over_cohort",
-    "remembering",
-    "weighted_difference",
-    "with_momentum",
-]
-
 SERVER_NOISE = "the server adds noise to the average"
 """The reading in which clients add no noise."""
 
@@ -173,6 +162,7 @@ class Averaging(Algorithm):
         return self.move(o, w, step), state
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
+        state = self.initial(o, w) if state is None else state
         now = self.now(o, state)
         members = now.members(o)
         updates = now.updates(o, w, members)

@@ -12,13 +12,12 @@ and its noise. After ``restart`` rounds another tree begins, and the noise of th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.central import Central, third_party
-from dpfl_theory.algorithms.faults import noise_fault
-from dpfl_theory.core.algorithm import Extends, Fault, Setting
+from dpfl_theory.algorithms.faults import known, noise_fault
+from dpfl_theory.core.algorithm import Extends, Setting
 from dpfl_theory.core.parameter import Parameter
 
 ONE_TREE = 2**16
@@ -159,9 +158,6 @@ class DPFTRL(Central):
         total = o.sum(members, self.messages(o, updates), lambda i: self.weight(o, i, members))
         return self.after(o, total / self.divisor(o, members)), self.noise(o, members)
 
-    def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
-        return super().round(o, w, self.initial(o, w) if state is None else state)
-
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
         average, fresh = step
         place = self.place(o)
@@ -171,10 +167,11 @@ class DPFTRL(Central):
         after = tuple(now if j <= last else node for j, node in enumerate(nodes))
         return self.move(o, w, average + self.added(o, state[0], now)), after
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        own = (*OWN, *(one for one in super().faults() if not {"server", "now", "step"} & one.parts.keys()))
-        return tuple(replace(one, description=EVERYONE, private=False) if one.name == ALL else one for one in own)
-
-
-ALGORITHMS = (DPFTRL,)
+    faults = known(
+        *OWN,
+        *(
+            replace(one, description=EVERYONE, private=False) if one.name == ALL else one
+            for one in Central.faults()
+            if not {"server", "now", "step"} & one.parts.keys()
+        ),
+    )

@@ -14,12 +14,11 @@ by up to 2S/(q W), so its noise is twice as large.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.central import Central
-from dpfl_theory.algorithms.faults import average_fault, clip_fault, noise_fault
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.algorithms.faults import average_fault, clip_fault, known, noise_fault
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Parameter
 
 
@@ -145,9 +144,4 @@ class DPMcMahanFedAvg(Central):
         """q W."""
         return o.expected / o.n * o.tally(o.everyone, lambda i: self.counted(o, i))
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        return (*OWN, *super().faults())
-
-
-ALGORITHMS = (DPMcMahanFedAvg,)
+    faults = known(*OWN, *Central.faults())

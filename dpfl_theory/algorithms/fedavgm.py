@@ -8,57 +8,15 @@ In the paper eta_g = 1. With Nesterov's steps w = w + eta_g (Delta + beta v). Wi
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.faults import step_fault
+from dpfl_theory.algorithms.faults import known, step_fault
+from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED, without
 from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["ALGORITHMS", "FedAvgM"]
-
-
-class FedAvgM(McMahanFedAvg):
-    """FedAvg with momentum at the server; the state is v."""
-
-    name = "fedavgm"
-    title = "FedAvgM"
-    source = "Hsu et al. 2019 Section 4.2"
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("heavy-ball momentum, as printed"),
-        Reading("Nesterov's steps", {"ahead": lambda a, o, delta, v: delta + a.decay * v}),
-    )
-
-    decay = Parameter(
-        *("beta", "server momentum"),
-        kind="fraction",
-        aliases=("momentum", "server_momentum", "beta1"),
-        default=0.9,
-        search=Range((0.0, 0.5, 0.9, 0.99), between=False),
-        trials=(0.9, 0.6),
-    )
-
-    def initial(self, o: Any, w: Any) -> Any:
-        return o.zero
-
-    def velocity(self, o: Any, v: Any, delta: Any) -> Any:
-        """v after a round with this average."""
-        return self.decay * v + delta
-
-    def ahead(self, o: Any, delta: Any, v: Any) -> Any:
-        """What the server moves along."""
-        return v
-
-    def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        v = self.velocity(o, o.zero if state is None else state, step)
-        return self.move(o, w, self.ahead(o, step, v)), v
-
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED, without
-
-        return (*MOMENTUM, *WEIGHTED, *without(COHORT, "server momentum"), *TRAINING)
+__all__ = ["FedAvgM"]
 
 
 MOMENTUM = (
@@ -98,4 +56,40 @@ MOMENTUM = (
 )
 """Mistakes in the momentum."""
 
-ALGORITHMS = (FedAvgM,)
+
+class FedAvgM(McMahanFedAvg):
+    """FedAvg with momentum at the server; the state is v."""
+
+    name = "fedavgm"
+    title = "FedAvgM"
+    source = "Hsu et al. 2019 Section 4.2"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("heavy-ball momentum, as printed"),
+        Reading("Nesterov's steps", {"ahead": lambda a, o, delta, v: delta + a.decay * v}),
+    )
+
+    decay = Parameter(
+        *("beta", "server momentum"),
+        kind="fraction",
+        aliases=("momentum", "server_momentum", "beta1"),
+        default=0.9,
+        search=Range((0.0, 0.5, 0.9, 0.99), between=False),
+        trials=(0.9, 0.6),
+    )
+
+    def initial(self, o: Any, w: Any) -> Any:
+        return o.zero
+
+    def velocity(self, o: Any, v: Any, delta: Any) -> Any:
+        """v after a round with this average."""
+        return self.decay * v + delta
+
+    def ahead(self, o: Any, delta: Any, v: Any) -> Any:
+        """What the server moves along."""
+        return v
+
+    def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
+        v = self.velocity(o, o.zero if state is None else state, step)
+        return self.move(o, w, self.ahead(o, step, v)), v
+
+    faults = known(*MOMENTUM, *WEIGHTED, *without(COHORT, "server momentum"), *TRAINING)

@@ -12,75 +12,18 @@ n_k/m and eta_g are as in implementations. With equal steps and rho = 0 it is `f
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import heavy_ball, over_cohort
-from dpfl_theory.algorithms.faults import average_fault
+from dpfl_theory.algorithms.faults import average_fault, known
+from dpfl_theory.algorithms.faults.carried import SHARED
+from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED
 from dpfl_theory.algorithms.mcmahan import McMahanFedAvg
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Parameter, Range
 
-__all__ = ["ALGORITHMS", "FedNova"]
-
-
-class FedNova(McMahanFedAvg):
-    """FedNova with local momentum; normalised updates are differences per accumulated step."""
-
-    name = "fednova"
-    title = "FedNova"
-    source = "Wang et al. 2020 Section 4"
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("tau_eff is the mean of the ||a_k||_1"),
-        Reading("tau_eff is the mean of the tau_k", {"effective": lambda a, o, members: a.mean(o, members, a.steps)}),
-    )
-
-    momentum_factor = Parameter(
-        *("rho", "local momentum"),
-        kind="fraction",
-        aliases=("momentum", "local_momentum", "client_momentum"),
-        default=0.0,
-        search=Range((0.0, 0.5, 0.9), between=False),
-        trials=(0.0, 0.5),
-    )
-
-    def optimizer(self, o: Any, i: Any) -> Callable[[Any], Any] | None:
-        return heavy_ball(self.momentum_factor)
-
-    def accumulated(self, o: Any, i: Any) -> Any:
-        """||a_k||_1."""
-        tau, rho = self.steps(o, i), self.momentum_factor
-        return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
-
-    def normaliser(self, o: Any, i: Any) -> Any:
-        """What client i divides its difference by."""
-        return self.accumulated(o, i)
-
-    def message(self, o: Any, w: Any, i: Any) -> Any:
-        return super().message(o, w, i) / self.normaliser(o, i)
-
-    def mean(self, o: Any, members: Any, of: Callable[[Any, Any], Any]) -> Any:
-        """The mean of one number for each client, with the weights of the messages."""
-
-        def weighted(i: Any) -> Any:
-            weight = self.weight(o, i, members)
-            return of(o, i) if weight is None else weight * of(o, i)
-
-        return o.tally(members, weighted) / self.divisor(o, members)
-
-    def effective(self, o: Any, members: Any) -> Any:
-        """tau_eff."""
-        return self.mean(o, members, self.accumulated)
-
-    def step(self, o: Any, members: Any, updates: Any) -> Any:
-        return self.effective(o, members) * super().step(o, members, updates)
-
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.carried import SHARED
-        from dpfl_theory.algorithms.faults.mcmahan import COHORT, TRAINING, WEIGHTED
-
-        return (*NORMALISATION, SHARED, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)
+__all__ = ["FedNova"]
 
 
 FREE = "The paper's general form leaves tau_eff free, so this is FedNova with another step of the server"
@@ -145,4 +88,56 @@ NORMALISATION = (
 )
 """Mistakes in the normalisation."""
 
-ALGORITHMS = (FedNova,)
+
+class FedNova(McMahanFedAvg):
+    """FedNova with local momentum; normalised updates are differences per accumulated step."""
+
+    name = "fednova"
+    title = "FedNova"
+    source = "Wang et al. 2020 Section 4"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("tau_eff is the mean of the ||a_k||_1"),
+        Reading("tau_eff is the mean of the tau_k", {"effective": lambda a, o, members: a.mean(o, members, a.steps)}),
+    )
+
+    momentum_factor = Parameter(
+        *("rho", "local momentum"),
+        kind="fraction",
+        aliases=("momentum", "local_momentum", "client_momentum"),
+        default=0.0,
+        search=Range((0.0, 0.5, 0.9), between=False),
+        trials=(0.0, 0.5),
+    )
+
+    def optimizer(self, o: Any, i: Any) -> Callable[[Any], Any] | None:
+        return heavy_ball(self.momentum_factor)
+
+    def accumulated(self, o: Any, i: Any) -> Any:
+        """||a_k||_1."""
+        tau, rho = self.steps(o, i), self.momentum_factor
+        return (tau - rho * (1 - rho**tau) / (1 - rho)) / (1 - rho)
+
+    def normaliser(self, o: Any, i: Any) -> Any:
+        """What client i divides its difference by."""
+        return self.accumulated(o, i)
+
+    def message(self, o: Any, w: Any, i: Any) -> Any:
+        return super().message(o, w, i) / self.normaliser(o, i)
+
+    def mean(self, o: Any, members: Any, of: Callable[[Any, Any], Any]) -> Any:
+        """The mean of one number for each client, with the weights of the messages."""
+
+        def weighted(i: Any) -> Any:
+            weight = self.weight(o, i, members)
+            return of(o, i) if weight is None else weight * of(o, i)
+
+        return o.tally(members, weighted) / self.divisor(o, members)
+
+    def effective(self, o: Any, members: Any) -> Any:
+        """tau_eff."""
+        return self.mean(o, members, self.accumulated)
+
+    def step(self, o: Any, members: Any, updates: Any) -> Any:
+        return self.effective(o, members) * super().step(o, members, updates)
+
+    faults = known(*NORMALISATION, SHARED, *(one for one in WEIGHTED if "update" not in one.parts), *COHORT, *TRAINING)

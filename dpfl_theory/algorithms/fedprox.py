@@ -11,50 +11,17 @@ mu = 0 the second is `fedavg-mcmahan`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
-from dpfl_theory.algorithms.faults import local_fault
+from dpfl_theory.algorithms.faults import known, local_fault
+from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
+from dpfl_theory.algorithms.faults.noise import on_layer
 from dpfl_theory.algorithms.mcmahan import BY_RECORDS, EqualFedAvg
-from dpfl_theory.core.algorithm import Extends, Fault, Reading
+from dpfl_theory.core.algorithm import Extends, Reading
 from dpfl_theory.core.parameter import Parameter, Range, Scale
 
-__all__ = ["ALGORITHMS", "FedProx"]
-
-
-class FedProx(EqualFedAvg):
-    """FedProx with gradient steps on the local objectives."""
-
-    name = "fedprox"
-    title = "FedProx"
-    source = "Li et al. 2020 Algorithm 2"
-    readings: ClassVar[tuple[Reading, ...]] = (
-        Reading("", weights="the mean of the cohort, as printed"),
-        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
-    )
-
-    proximal = Parameter(
-        *("mu", "weight of the proximal term", "F/X^2"),
-        kind="nonnegative",
-        aliases=("proximal", "proximal_mu", "fedprox_mu", "prox_mu"),
-        scale=Scale("L", lambda a, problem: problem.L),
-        default=0.1,
-        search=Range((1e-3, 1.0)),
-        trials=(0.8, 0.3),
-    )
-
-    def pull(self, o: Any, y: Any, w: Any) -> Any:
-        """The gradient of the proximal term."""
-        return self.proximal * (y - w)
-
-    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
-        return self.gradient(o, i, y) + self.pull(o, y, w)
-
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.mcmahan import COHORT, EQUAL, TRAINING, without
-
-        return (*TERM, *EQUAL, *COHORT, *without(TRAINING, "a proximal term in the local steps"))
+__all__ = ["FedProx"]
 
 
 TERM = (
@@ -115,7 +82,7 @@ TERM = (
         local_fault(
             "the proximal term misses layers",
             f"the proximal term has only the {which} layer: add mu (y - w) for all of them",
-            pull=lambda a, o, y, w, k=k: a.proximal * only(o, y - w, k),
+            pull=lambda a, o, y, w, k=k: a.proximal * on_layer(y - w, o.layers[k]),
         )
         for which, k in (("first", 0), ("last", -1))
     ),
@@ -162,13 +129,6 @@ def with_ends(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
     return w, (after, {**a.ends, **a.new_ends})
 
 
-def only(o: Any, u: Any, k: int) -> Any:
-    """u with 0 in all layers but number k."""
-    kept = 0.0 * u
-    kept[..., o.layers[k]] = u[..., o.layers[k]]
-    return kept
-
-
 def trained(a: Any, o: Any, i: Any, y: Any, w: Any) -> Any:
     """y after a gradient step."""
     return y - a.rate(o) * a.gradient(o, i, y)
@@ -179,4 +139,32 @@ def moved(a: Any, o: Any, y: Any, w: Any) -> Any:
     return y - a.rate(o) * a.proximal * (y - w)
 
 
-ALGORITHMS = (FedProx,)
+class FedProx(EqualFedAvg):
+    """FedProx with gradient steps on the local objectives."""
+
+    name = "fedprox"
+    title = "FedProx"
+    source = "Li et al. 2020 Algorithm 2"
+    readings: ClassVar[tuple[Reading, ...]] = (
+        Reading("", weights="the mean of the cohort, as printed"),
+        Reading("", BY_RECORDS, "weights by numbers of records, as in the paper's experiments"),
+    )
+
+    proximal = Parameter(
+        *("mu", "weight of the proximal term", "F/X^2"),
+        kind="nonnegative",
+        aliases=("proximal", "proximal_mu", "fedprox_mu", "prox_mu"),
+        scale=Scale("L", lambda a, problem: problem.L),
+        default=0.1,
+        search=Range((1e-3, 1.0)),
+        trials=(0.8, 0.3),
+    )
+
+    def pull(self, o: Any, y: Any, w: Any) -> Any:
+        """The gradient of the proximal term."""
+        return self.proximal * (y - w)
+
+    def direction(self, o: Any, i: Any, y: Any, w: Any) -> Any:
+        return self.gradient(o, i, y) + self.pull(o, y, w)
+
+    faults = known(*TERM, *EQUAL, *COHORT, *without(TRAINING, "a proximal term in the local steps"))

@@ -9,15 +9,14 @@ The server sees every message. Division by |S| uses nothing but those.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import over_cohort
 from dpfl_theory.algorithms.central import AS_PRINTED, Central
-from dpfl_theory.algorithms.faults import average_fault, noise_fault
+from dpfl_theory.algorithms.faults import average_fault, known, noise_fault
 from dpfl_theory.algorithms.faults.averaging import by_records, gaussian
-from dpfl_theory.core.algorithm import Fault, Reading, Setting
+from dpfl_theory.core.algorithm import Reading, Setting
 
 
 def message_noise(deviation: Any) -> Any:
@@ -94,8 +93,7 @@ class LocalDP(Central):
     def releases(self, setting: Setting) -> dict[str, Any]:
         return {**super().releases(setting), "noise": "per-client"}
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
+    divisor = over_cohort
 
     def message_deviation(self, o: Any) -> Any:
         """The standard deviation of the noise of a message."""
@@ -106,10 +104,11 @@ class LocalDP(Central):
 
     noise = message_noise(lambda a, o: a.message_deviation(o))
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        own = (*OWN, *(one for one in super().faults() if one.name not in AGAIN))
-        return tuple(replace(one, private=False) if one.name == NO_DIVISION else one for one in own)
-
-
-ALGORITHMS = (LocalDP,)
+    faults = known(
+        *OWN,
+        *(
+            replace(one, private=False) if one.name == NO_DIVISION else one
+            for one in Central.faults()
+            if one.name not in AGAIN
+        ),
+    )

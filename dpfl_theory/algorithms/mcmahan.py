@@ -11,17 +11,16 @@ gradients it is `fedavg-two-sided`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.mcmahan import FAULTS
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core.algorithm import Algorithm, Fault
 from dpfl_theory.core.parameter import Parameter, Range
-
-__all__ = ["ALGORITHMS", "BY_RECORDS", "EqualFedAvg", "McMahanFedAvg"]
 
 
 class McMahanFedAvg(Averaging):
@@ -75,11 +74,7 @@ class McMahanFedAvg(Averaging):
         total = o.tally(members, o.records)
         return o.when(total > 0, lambda: total, lambda: 1)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.mcmahan import FAULTS
-
-        return FAULTS
+    faults = known(*FAULTS)
 
 
 BY_RECORDS: Mapping[str, Callable[..., Any]] = {"weight": McMahanFedAvg.weight, "divisor": McMahanFedAvg.divisor}
@@ -92,8 +87,4 @@ class EqualFedAvg(McMahanFedAvg):
     def weight(self, o: Any, i: Any, members: Any) -> Any:
         return None
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
-
-
-ALGORITHMS: tuple[type[Algorithm], ...] = (McMahanFedAvg,)
+    divisor = over_cohort

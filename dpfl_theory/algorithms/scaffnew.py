@@ -11,17 +11,17 @@ another reading. Both give the same x_i.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import mean_of_clients
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.scaffnew import FAULTS, PRIVATE
 from dpfl_theory.algorithms.fedavg import FedAvg
 from dpfl_theory.algorithms.two_step_sizes import DPTwoSidedFedAvg
-from dpfl_theory.core.algorithm import Algorithm, Fault, Reading, Setting
+from dpfl_theory.core.algorithm import Algorithm, Reading, Setting
 from dpfl_theory.core.parameter import Parameter, Range, Scale
-
-__all__ = ["ALGORITHMS", "DPScaffNew", "Exchange", "ScaffNew", "UnclippedScaffNew"]
 
 
 @dataclass(frozen=True)
@@ -151,11 +151,7 @@ class ScaffNew(Algorithm):
         found: tuple[Any, Any] = o.when(o.coin(self.probability), communicate, skip)
         return found
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.scaffnew import FAULTS
-
-        return FAULTS
+    faults = known(*FAULTS)
 
 
 class DPScaffNew(ScaffNew):
@@ -205,11 +201,7 @@ class DPScaffNew(ScaffNew):
     def sensitivity(self, o: Any) -> float:
         return float(self.threshold / o.n)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.scaffnew import FAULTS, PRIVATE
-
-        return (*PRIVATE, *FAULTS)
+    faults = known(*PRIVATE, *FAULTS)
 
 
 class UnclippedScaffNew(DPScaffNew):
@@ -219,6 +211,3 @@ class UnclippedScaffNew(DPScaffNew):
     title = "DP-ScaffNew without clipping"
     threshold = None
     bound = ScaffNew.bound
-
-
-ALGORITHMS = (ScaffNew, DPScaffNew)

@@ -12,11 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort, weighted_difference
+from dpfl_theory.algorithms.faults import known
+from dpfl_theory.algorithms.faults.scaffold import FAULTS
 from dpfl_theory.algorithms.two_step_sizes import TwoSidedFedAvg
-from dpfl_theory.core.algorithm import Extends, Fault, Reading
+from dpfl_theory.core.algorithm import Extends, Reading
 from dpfl_theory.core.parameter import Range
 
-__all__ = ["ALGORITHMS", "Scaffold", "Trained", "all_users", "lagging"]
+__all__ = ["Scaffold", "Trained", "all_users", "lagging"]
 
 
 @dataclass(frozen=True)
@@ -147,8 +149,7 @@ class Scaffold(Averaging):
         """The cohort after its local steps."""
         return o.each(o.cohort, lambda i: self.train(o, w, i, own[i], c))
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
+    divisor = over_cohort
 
     def sent(self, o: Any, t: Trained) -> Any:
         """What a client sends for c."""
@@ -193,11 +194,4 @@ class Scaffold(Averaging):
         trained = o.each(self.members(o), lambda i: Trained(i, own[i], c, w, w, mean(i)))
         return self.controls(o, w, c, own, trained)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.scaffold import FAULTS
-
-        return FAULTS
-
-
-ALGORITHMS = (Scaffold,)
+    faults = known(*FAULTS)

@@ -6,17 +6,17 @@ w = w + eta_g (1/|S|) sum_{i in S} Delta_i. hou2023 Algorithm 1 is this with eta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 from dpfl_theory.algorithms.averaging import Averaging, over_cohort
-from dpfl_theory.algorithms.faults import clip_fault, local_fault
+from dpfl_theory.algorithms.faults import clip_fault, known, local_fault
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, CLIPPING, LOCAL
+from dpfl_theory.algorithms.faults.carried import CARRIED, LEARNED
+from dpfl_theory.algorithms.faults.noise import NOISE
 from dpfl_theory.algorithms.fedavg import DPFedAvg, FedAvg
-from dpfl_theory.core.algorithm import Fault, Reading
+from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.core.parameter import Scale
-
-__all__ = ["ALGORITHMS", "DPTwoSidedFedAvg", "ModelClippedFedAvg", "TwoSidedFedAvg", "UnclippedTwoSidedFedAvg"]
 
 DIVIDED = local_fault(
     "the update in place of the difference",
@@ -52,15 +52,9 @@ class TwoSidedFedAvg(Averaging):
     )
     local_steps = replace(FedAvg.local_steps, symbol="Q", aliases=("local_steps", "epochs", "K", "E"))
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
+    divisor = over_cohort
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL
-        from dpfl_theory.algorithms.faults.carried import CARRIED
-
-        return (*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
+    faults = known(*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
 
 
 class DPTwoSidedFedAvg(TwoSidedFedAvg):
@@ -103,13 +97,7 @@ class DPTwoSidedFedAvg(TwoSidedFedAvg):
     def noise_unit(self, o: Any) -> float:
         return float(self.threshold / o.expected**0.5)
 
-    @classmethod
-    def faults(cls) -> Sequence[Fault]:
-        from dpfl_theory.algorithms.faults.averaging import CLIPPING
-        from dpfl_theory.algorithms.faults.carried import LEARNED
-        from dpfl_theory.algorithms.faults.noise import NOISE
-
-        return (*CLIPPING, *NOISE, DIVIDED, CLIPPED_PARAMETERS, *super().faults(), *LEARNED)
+    faults = known(*CLIPPING, *NOISE, DIVIDED, CLIPPED_PARAMETERS, *TwoSidedFedAvg.faults(), *LEARNED)
 
 
 class UnclippedTwoSidedFedAvg(DPTwoSidedFedAvg):
@@ -138,14 +126,10 @@ class ModelClippedFedAvg(DPTwoSidedFedAvg):
     def update(self, o: Any, w: Any, y: Any) -> Any:
         return y
 
-    def divisor(self, o: Any, members: Any) -> Any:
-        return over_cohort(self, o, members)
+    divisor = over_cohort
 
     def noise(self, o: Any, members: Any) -> Any:
         return o.sum_of_noises(members, self.sigma) / self.divisor(o, members)
 
     def move(self, o: Any, w: Any, step: Any) -> Any:
         return o.when(o.count(o.cohort) > 0, lambda: step, lambda: w)
-
-
-ALGORITHMS = (TwoSidedFedAvg, DPTwoSidedFedAvg)

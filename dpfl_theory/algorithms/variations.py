@@ -13,7 +13,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging, heavy_ball, remembering
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import AVERAGING, LOCAL, by_records
+from dpfl_theory.algorithms.faults.averaging import AVERAGING, CLIPPED_STEPS, DECAYING_STEPS, PROXIMAL_STEPS, by_records
 from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
@@ -279,10 +279,6 @@ LEFT_OUT = replace(
 )
 
 
-def _named(name: str) -> Fault:
-    return next(one for one in LOCAL if one.name == name)
-
-
 DECAYED = "a step size that decays with the rounds"
 LOCAL_MOMENTUM = {name: _momentum(step, words) for name, words, step in MOMENTA}
 PER_ROUND = _decaying(DECAYED, "{x}^k", lambda o, x: x**o.number)
@@ -295,24 +291,9 @@ VARIATIONS = (
     Variation("momentum", "of the local steps, v = b v + g", {}, LOCAL_MOMENTUM[""]),
     Variation("averaged_momentum", "of the local steps, v = b v + (1 - b) g", {}, LOCAL_MOMENTUM["averaged"]),
     Variation("nesterov_momentum", "of the local steps, with steps along g + b v", {}, LOCAL_MOMENTUM["nesterov"]),
-    Variation(
-        "clip_gradient",
-        "norm to which the gradient of a local step is clipped",
-        {},
-        _named("clipped local gradients"),
-    ),
-    Variation(
-        "weight_decay",
-        "of the local steps, added to the gradient",
-        {},
-        _named("weight decay in the local steps"),
-    ),
-    Variation(
-        "proximal",
-        "weight of a term y - w in the local steps",
-        {},
-        _named("a proximal term in the local steps"),
-    ),
+    Variation("clip_gradient", "norm to which the gradient of a local step is clipped", {}, CLIPPED_STEPS),
+    Variation("weight_decay", "of the local steps, added to the gradient", {}, DECAYING_STEPS),
+    Variation("proximal", "weight of a term y - w in the local steps", {}, PROXIMAL_STEPS),
     Variation(
         "lr_decay",
         "factor of the local step size from round to round, or 1/(k+1), or 1/sqrt(k+1)",

@@ -45,18 +45,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from dpfl_theory.audit.rules import (
-    Rule,
-    choose_for_epsilon,
-    choose_for_mu,
-    epsilon_from_counts,
-    mu_from_counts,
-)
+from dpfl_theory.audit.rules import Rule, choose_for_epsilon, choose_for_mu, epsilon_from_counts, mu_from_counts
 from dpfl_theory.errors import InputError
-
-Array = NDArray[np.float64]
+from dpfl_theory.lazy import optimize, special
+from dpfl_theory.problems.base import Array
 
 
 @dataclass(frozen=True)
@@ -161,7 +154,6 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     >>> round(gaussian_epsilon(1.0, 1e-5), 4)
     4.3772
     """
-    from scipy import optimize, special
 
     def excess(epsilon: float) -> float:
         first = special.ndtr(0.5 * mu - epsilon / mu)

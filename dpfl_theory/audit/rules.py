@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpfl_theory.errors import InputError
-
-Array = NDArray[np.float64]
+from dpfl_theory.lazy import special, stats
+from dpfl_theory.problems.base import Array
 
 _EXCESS_SHARE = 0.1
 """The part of alpha that pays for the limit D on the guesses that delta excuses."""
@@ -54,8 +54,6 @@ def epsilon_from_counts(correct: Any, wrong: Any, replicates: int, delta: float,
     >>> round(float(epsilon_from_counts(900, 100, 10_000, 0.0, 2, 1e-6)), 3)  # log(900/100) is 2.197
     1.721
     """
-    from scipy import special, stats
-
     correct, wrong = np.asarray(correct, dtype=np.float64), np.asarray(wrong, dtype=np.float64)
     kept, share = correct, 1.0
     if delta > 0.0:
@@ -74,8 +72,6 @@ def mu_from_counts(
     >>> round(float(mu_from_counts(8413, 10_000, 5000, 10_000, 1e-6)), 3)  # the normal quantiles differ by 1
     0.865
     """
-    from scipy import special
-
     x, y = np.asarray(above_with, dtype=np.float64), np.asarray(above_without, dtype=np.float64)
     p = np.where(x > 0, special.betaincinv(np.maximum(x, 1.0), replicates_with - x + 1.0, alpha / 2.0), 0.0)
     rest = np.maximum(replicates_without - y, 1.0)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,16 +10,12 @@ import numpy as np
 from dpfl_theory.audit.bounds import EpsilonBound, MuBound, gaussian_epsilon
 from dpfl_theory.audit.canaries import Canary
 from dpfl_theory.audit.rules import Rule, choose_for_epsilon, choose_for_mu, epsilon_from_counts, mu_from_counts
-from dpfl_theory.audit.view import Messages, Score, features, fitted, fixed_scores
+from dpfl_theory.audit.view import Messages, Observer, Score, fitted, fixed_scores
 from dpfl_theory.errors import InputError
 from dpfl_theory.kernels import select
-from dpfl_theory.kernels.engine import Engine, Replicates
-from dpfl_theory.problems.base import Array, Problem
+from dpfl_theory.kernels.engine import Engine
 from dpfl_theory.problems.validation import count as require_integer
 from dpfl_theory.simulation.base import Algorithm
-
-_BATCH_NUMBERS = 2**19
-"""The number of features in a batch of replicates: batches that fit into the processor's cache are fastest."""
 
 
 @dataclass(frozen=True)
@@ -125,9 +119,8 @@ def audit(
     for problem in problems:
         algorithm.validate(problem, 1)
     started = time.perf_counter()
-    observer = _Observer(
-        algorithm, canary, rounds, seed, messages, select(device) if isinstance(device, str) else device
-    )
+    engine = select(device) if isinstance(device, str) else device
+    observer = Observer(algorithm, canary, rounds, seed, messages, engine)
     alpha = 0.5 * (1.0 - confidence)
 
     half = round(0.5 * pilot * replicates)
@@ -184,52 +177,14 @@ def audit(
 def _verdict(
     epsilon: float, mu: float, delta: float, score: str, mu_score: str, claimed: float | None, claimed_mu: float | None
 ) -> tuple[str, str]:
+    found = f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score})"
     if claimed is not None and epsilon > claimed:
-        return (
-            "violated",
-            f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), and {claimed:.4g} is claimed",
-        )
+        return "violated", f"{found}, and {claimed:.4g} is claimed"
     if claimed_mu is not None and mu > claimed_mu:
         return "violated", f"the code is not {claimed_mu:.4g}-GDP as claimed: mu is at least {mu:.4g} ({mu_score})"
     if claimed is None and claimed_mu is None:
-        return "consistent", f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), and nothing is claimed"
-    parts = []
-    if claimed is not None:
-        parts.append(
-            f"epsilon is at least {epsilon:.4g} at delta = {delta:g} ({score}), within the claimed {claimed:.4g}"
-        )
+        return "consistent", f"{found}, and nothing is claimed"
+    parts = [] if claimed is None else [f"{found}, within the claimed {claimed:.4g}"]
     if claimed_mu is not None:
         parts.append(f"mu is at least {mu:.4g} ({mu_score}), within the claimed {claimed_mu:.4g}")
     return "consistent", "; ".join(parts)
-
-
-class _Observer:
-    """Runs replicates of either data set in batches and computes the observer's features."""
-
-    def __init__(
-        self, algorithm: Algorithm, canary: Canary, rounds: int, seed: int, messages: Messages | None, engine: Engine
-    ) -> None:
-        self.algorithm, self.canary, self.rounds, self.seed = algorithm, canary, rounds, seed
-        self.messages, self.engine = messages, engine
-        self.kernels = {id(p): p.kernels(engine) for p in (canary.present, canary.absent)}
-        senders = 1 if messages is None else canary.present.n
-        self.size = max(1, math.ceil(_BATCH_NUMBERS / (2 * rounds * senders * canary.present.d)))
-
-    def batches(self, problem: Problem, first: int, count: int) -> Iterator[Array]:
-        """The features of the replicates first, ..., first + count - 1, batch by batch."""
-        for begin in range(first, first + count, self.size):
-            replicates = Replicates(self.seed, begin, min(self.size, first + count - begin))
-            yield features(
-                self.algorithm,
-                problem,
-                self.kernels[id(problem)],
-                self.engine,
-                self.canary,
-                self.rounds,
-                replicates,
-                self.messages,
-            )
-
-    def collect(self, problem: Problem, first: int, count: int) -> Array:
-        """The features of these replicates at once, (count, F)."""
-        return np.concatenate(list(self.batches(problem, first, count)))

@@ -10,8 +10,10 @@ All releases are multiplied by the sign with which the canary acts in their roun
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -21,6 +23,9 @@ from dpfl_theory.errors import InputError
 from dpfl_theory.kernels.engine import Engine, Replicates
 from dpfl_theory.problems.base import Array, Kernels, Problem
 from dpfl_theory.simulation.base import Algorithm, Context
+
+_BATCH_NUMBERS = 2**19
+"""The number of features in a batch of replicates: batches that fit into the processor's cache are fastest."""
 
 Messages = Callable[[Any, Any], Any]
 """(state before, state after) -> each client's message in that round, (n, S, d), zero where nothing was sent, with the
@@ -43,43 +48,62 @@ def control_variates(run: Any) -> Messages:
     return lambda previous, after: after.inner[1]
 
 
-def features(
-    algorithm: Algorithm,
-    problem: Problem,
-    kernels: Kernels,
-    engine: Engine,
-    canary: Canary,
-    rounds: int,
-    replicates: Replicates,
-    messages: Messages | None,
-) -> Array:
-    """Runs replicates and returns the observer's features of each, (S, F); the columns are those of the scores of
-    `named`."""
-    start = engine.asarray(np.zeros((replicates.count, problem.d)))
-    batch = slice(replicates.first, replicates.first + replicates.count)
-    context = Context(engine, problem, kernels, replicates, batch, start)
-    state = algorithm.initial_state(context)
-    w = np.asarray(engine.to_host(algorithm.server(state)))
-    seen, signs = [], []
-    with engine.single_blas():
-        for k in range(rounds):
-            after, _ = algorithm.round(context, state, k)
-            at = np.asarray(engine.to_host(algorithm.server(after)))
-            sent = (w - at)[None] if messages is None else np.asarray(engine.to_host(messages(state, after)))
-            seen.append(sent)
-            signs.append(canary.sign(w))
-            state, w = after, at
-    columns = [sent * sign[None, :, None] for sent, sign in zip(seen, signs)]
-    if canary.towards is not None:  # the release before, with the sign of this round: noise used twice is in both
-        columns += [sent * sign[None, :, None] for sent, sign in zip(seen[:-1], signs[1:])]
-    flat = np.concatenate([x for block in columns for x in block], axis=1)
-    squares = sum((sent * sent).sum(axis=(0, 2)) for sent in seen)
-    found = np.concatenate([flat, np.asarray(squares)[:, None]], axis=1)
-    if not np.isfinite(found).all():
-        raise InputError(
-            f"the run with {problem.name} gives numbers that are not finite: give a smaller step size or pull"
-        )
-    return found
+@dataclass(frozen=True, eq=False)
+class Observer:
+    """Runs replicates of either data set in batches and computes the observer's features, whose columns are those of
+    `fixed_scores`."""
+
+    algorithm: Algorithm
+    canary: Canary
+    rounds: int
+    seed: int
+    messages: Messages | None
+    engine: Engine
+
+    @cached_property
+    def _kernels(self) -> dict[int, Kernels]:
+        return {id(p): p.kernels(self.engine) for p in (self.canary.present, self.canary.absent)}
+
+    def batches(self, problem: Problem, first: int, count: int) -> Iterator[Array]:
+        """The features of the replicates first, ..., first + count - 1, batch by batch."""
+        senders = 1 if self.messages is None else problem.n
+        size = max(1, math.ceil(_BATCH_NUMBERS / (2 * self.rounds * senders * problem.d)))
+        for begin in range(first, first + count, size):
+            yield self._features(problem, Replicates(self.seed, begin, min(size, first + count - begin)))
+
+    def collect(self, problem: Problem, first: int, count: int) -> Array:
+        """The features of these replicates at once, (count, F)."""
+        return np.concatenate(list(self.batches(problem, first, count)))
+
+    def _features(self, problem: Problem, replicates: Replicates) -> Array:
+        """Runs replicates and returns the features of each, (S, F)."""
+        algorithm, engine = self.algorithm, self.engine
+        start = engine.asarray(np.zeros((replicates.count, problem.d)))
+        batch = slice(replicates.first, replicates.first + replicates.count)
+        context = Context(engine, problem, self._kernels[id(problem)], replicates, batch, start)
+        state = algorithm.initial_state(context)
+        w = np.asarray(engine.to_host(algorithm.server(state)))
+        seen, signs = [], []
+        with engine.single_blas():
+            for k in range(self.rounds):
+                after, _ = algorithm.round(context, state, k)
+                at = np.asarray(engine.to_host(algorithm.server(after)))
+                found = None if self.messages is None else self.messages(state, after)
+                seen.append((w - at)[None] if found is None else np.asarray(engine.to_host(found)))
+                signs.append(self.canary.sign(w))
+                state, w = after, at
+        columns = [sent * sign[None, :, None] for sent, sign in zip(seen, signs)]
+        if self.canary.towards is not None:
+            # the release before, with the sign of this round: noise used twice is in both
+            columns += [sent * sign[None, :, None] for sent, sign in zip(seen[:-1], signs[1:])]
+        flat = np.concatenate([x for block in columns for x in block], axis=1)
+        squares = sum((sent * sent).sum(axis=(0, 2)) for sent in seen)
+        features = np.concatenate([flat, np.asarray(squares)[:, None]], axis=1)
+        if not np.isfinite(features).all():
+            raise InputError(
+                f"the run with {problem.name} gives numbers that are not finite: give a smaller step size or pull"
+            )
+        return features
 
 
 @dataclass(frozen=True, eq=False)

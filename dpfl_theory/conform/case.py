@@ -26,7 +26,7 @@ from dpfl_theory.conform.probes import (
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference
 from dpfl_theory.conform.result import Finding, joined
-from dpfl_theory.conform.traces import observed_choices
+from dpfl_theory.conform.traces import chosen
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.errors import InputError
@@ -93,7 +93,7 @@ class Case:
 
     def _see(self, probe: Path | Spread) -> ObservedDifference:
         path = probe.path if isinstance(probe, Spread) else probe
-        choices = observed_choices(self.subject, path)
+        choices = chosen(self.subject, path)
         numbers = (
             probe_without_noise(self.subject, path.world, path.v, path.who).numbers if isinstance(probe, Spread) else 0
         )
@@ -223,7 +223,7 @@ class Case:
     def _depends_on_seed(self, path: Path) -> bool:
         """Whether w depends on the seed in a round with silent noise and whole batches. A coin lets it communicate."""
         v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
-        drawn = observed_choices(self.subject, replace(path.first, v=v))[0]["batches"]
+        drawn = chosen(self.subject, replace(path.first, v=v))[0]["batches"]
         sizes = [len(own.y) for own in path.world.records]
         if any(len(set(batch)) < sizes[i] for i, batches in drawn.items() for batch in batches):
             return False

@@ -16,12 +16,6 @@ from dpfl_theory.conform.traces import FirstRound, Points, first_local_steps, sa
 from dpfl_theory.core.algorithm import Extends, Fault, Reading
 from dpfl_theory.problems.base import Array
 
-__all__ = [
-    *("FAILURES", "Candidate", "ObservedDifference", "Search", "SearchResult", "explains", "find", "leading"),
-    "repeating",
-]
-
-
 MOST, FREE = 4, 2
 """The largest number of faults that are sought together, besides one that concerns only noise; and how many of those
 that act first in the same way have free numbers."""
@@ -468,13 +462,13 @@ class _Search:
     def first_steps(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the first local step of all first rounds."""
         if not self.seen:
-            return [()] if size == 0 else []
+            return nothing(size)
         return self._extended("first step", size, nothing, FIRST_STEP, lambda _: self._local_steps(first_local_steps))
 
     def local(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the local steps of all first rounds."""
         if not self.seen:
-            return [()] if size == 0 else []
+            return nothing(size)
         every = self._local_steps(lambda start, own, seen: (own, seen))
         return self._extended("local steps", size, self.first_steps, LOCAL_STEPS, lambda _: every)
 

@@ -19,14 +19,9 @@ import numpy as np
 from dpfl_theory.conform.randomness import Draw, RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference, Values
 from dpfl_theory.conform.settings import REST, SHARES, cohorts, world
-from dpfl_theory.conform.world import Call, World, constant
+from dpfl_theory.conform.world import World, constant
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array
-
-__all__ = [
-    *("Memory", "Path", "Plan", "ProbeResult", "Spread", "agree", "chosen", "play", "probe_without_noise"),
-    "responses",
-]
 
 STEP, LONG_STEP = 1e-4, 0.05
 """The part of its standard deviation by which a number of the noise is moved to see its effect. The second is for
@@ -77,9 +72,9 @@ def play(
     starts: list[Start] | None = None,
     at: int = 0,
 ) -> Array:
-    """w after each round, (K, d). choices: the function's random choices in each round, other than noise (`chosen`).
-    starts: the list in which the starts of the rounds are kept; or, for a path that begins at the round ``at``, that
-    list as an earlier path left it."""
+    """w after each round, (K, d). choices: the function's random choices in each round, other than noise
+    (`traces.chosen`). starts: the list in which the starts of the rounds are kept; or, for a path that begins at the
+    round ``at``, that list as an earlier path left it."""
     w, state, path = on.start, None, []
     if at:
         assert starts is not None
@@ -124,66 +119,6 @@ def _is_plain(state: Any) -> bool:
     if isinstance(state, (list, tuple, set, frozenset)):
         return all(map(_is_plain, state))
     return is_dataclass(state) and not isinstance(state, type) and all(map(_is_plain, vars(state).values()))
-
-
-def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
-    """A player's random choices in the rounds of a path: whether a coin lets w move, and each client's batches of
-    records."""
-    found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
-    log = _Log(rng)
-    on = replace(path.world, log=log)
-    w, state, clients = on.start, None, on.clients()
-    for k, cohort in enumerate(path.who):
-        log.clear()
-        log.numbers.clear()
-        after, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
-        moved = path.v.get("p", 1.0) == 1.0 or bool(np.any(after != w))  # without a coin every round communicates
-        found.append({"moved": moved, "batches": _batches(on, log)})
-        w = after
-    return found
-
-
-class _Log(list[Call]):
-    """Calls, with the count of noise numbers drawn before each."""
-
-    def __init__(self, rng: RecordingGenerator) -> None:
-        super().__init__()
-        self.rng, self.numbers = rng, list[int]()
-
-    def append(self, call: Call) -> None:
-        super().append(call)
-        self.numbers.append(self.rng.numbers)
-
-
-def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
-    """Each client's batches of records. A function may take a batch in parts: successive calls at one point, with no
-    noise in between. They are one batch if they ask for single gradients, or if every call is for one record."""
-    batches: dict[int, list[tuple[int, ...]]] = {}
-    single = all(call.batch is not None and len(call.batch) == 1 for call in log)
-    last: tuple[Call, int] | None = None
-    for call, numbers in zip(log, log.numbers):
-        if call.batch is None:
-            continue
-        own = batches.setdefault(call.client, [])
-        parts = last is not None and last[1] == numbers and (single or (last[0].apart and call.apart))
-        if parts and last is not None and _one_batch(on, last[0], call, own, single):
-            own[-1] += call.batch
-        else:
-            own.append(call.batch)
-        last = call, numbers
-    return batches
-
-
-def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]], single: bool) -> bool:
-    """Whether two successive calls belong to one batch: the point is the same, and the first batch would have moved it.
-    single: whether each call is for one record, which shows the batches also where nothing moves."""
-    if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
-        return False
-    x, y = on.records[two.client]
-    if single:
-        return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
-    before = list(own[-1])
-    return not {*two.batch} & {*before} and bool(np.any(x[before] @ two.w != y[before]))
 
 
 def probe_without_noise(

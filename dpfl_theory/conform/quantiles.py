@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+from dpfl_theory.lazy import special
+
 
 def normal(tail: float) -> float:
     """The number that a normal one exceeds with this probability.
@@ -11,8 +13,6 @@ def normal(tail: float) -> float:
     >>> round(normal(0.025), 4)
     1.96
     """
-    from scipy import special
-
     return float(-special.ndtri(tail))
 
 
@@ -22,8 +22,6 @@ def chi_square_over_degrees(share: float, degrees: int) -> float:
     >>> round(chi_square_over_degrees(0.5, 100), 4)
     0.9933
     """
-    from scipy import special
-
     return float(2.0 * special.gammaincinv(0.5 * degrees, share) / degrees)
 
 
@@ -33,8 +31,6 @@ def binomial(share: float, trials: int, p: float) -> int:
     >>> binomial(0.5, 10, 0.5), binomial(1e-9, 100, 0.5)
     (5, 21)
     """
-    from scipy import special
-
-    count = math.ceil(special.bdtrik(share, trials, p))
+    count: int = math.ceil(special.bdtrik(share, trials, p))
     less = max(count - 1, 0)
     return less if special.bdtr(less, trials, p) >= share else count

@@ -17,9 +17,10 @@ from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons import sampled
 from dpfl_theory.conform.comparisons.cohort import sampled as sampled_cohorts
 from dpfl_theory.conform.comparisons.common import common, not_finite
-from dpfl_theory.conform.comparisons.diagnose import ANOTHER, UNKNOWN, VAGUE, exact, explained
+from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, VAGUE, exact, explained
 from dpfl_theory.conform.comparisons.evidence import difference
 from dpfl_theory.conform.comparisons.noise_linearity import FIXED, bent, missing_noise, the_same
+from dpfl_theory.conform.comparisons.other_noise import ANOTHER
 from dpfl_theory.conform.comparisons.sampled import by_samples
 from dpfl_theory.conform.comparisons.sensitivity import MOST, claim, private
 from dpfl_theory.conform.fault_search import ObservedDifference, explains
@@ -134,8 +135,7 @@ def conform(
             "multiplier, as in noise_multiplier=1.1"
         )
     with _ended_at(limit, function):
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")  # the function's own; their consequence is reported
+        with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):  # the function's own
             try:
                 found, ended = _findings(test), False
             except TimeoutExceeded as error:
@@ -153,8 +153,7 @@ def conform(
                 test.undecided = True
                 test.notes.append(drawn.open)
         if not ended and any(fault.about == "round" for fault in found):
-            with warnings.catch_warnings(), np.errstate(all="ignore"):
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
                 test.notes += _others(function, as_, parameters, where)
     verdict = DIFFERS if found else UNDECIDED if test.undecided else CONFORMS
     return Conformance(
@@ -198,8 +197,7 @@ def _chosen(
 ) -> tuple[Case, list[str]]:
     """The comparison with the nearest algorithm, and a note that says which it is. Raises InputError where the function
     fits none."""
-    with _ended_at(limit, function), warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
+    with _ended_at(limit, function), warnings.catch_warnings(action="ignore"), np.errstate(all="ignore"):
         found = nearest(function, parameters, meant, **where)
         if not found and (failing := first_fitting(function, parameters, meant, **where)) is not None:
             raise failing.never_runs() or InputError(

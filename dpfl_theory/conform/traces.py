@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.probes import DOUBLE, PATH, Memory, Path, chosen
+from dpfl_theory.conform.probes import DOUBLE, PATH, Memory, Path
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
-from dpfl_theory.conform.world import Call, Client
+from dpfl_theory.conform.world import Call, Client, World
 from dpfl_theory.problems.base import Array
 
 Points = Mapping[int, Array]
@@ -58,28 +58,72 @@ def first_local_steps(start: Array, one: Points, other: Points) -> tuple[Points,
     return {i: one[i][:many] for i, many in both.items()}, {i: other[i][:many] for i, many in both.items()}
 
 
-def observed_choices(player: Player, path: Path) -> list[dict[str, Any]]:
-    """A function's choices in the rounds of a path (`probes.chosen`), with the points at which clients take
-    gradients and the numbers of their local steps."""
-    found = chosen(player, path)
-    log: list[Call] = []
+def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
+    """A player's random choices in the rounds of a path: whether a coin lets w move, and each client's batches of
+    records; with the points at which clients take gradients and the numbers of their local steps."""
+    found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
+    log = _Log(rng)
     on = replace(path.world, log=log)
-    w, state, clients, rng = on.start, None, on.clients(), RecordingGenerator(on.seed).use_means()
+    w, state, clients = on.start, None, on.clients()
     for k, cohort in enumerate(path.who):
         log.clear()
-        w, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
-        points, batches = points_of(log), found[k]["batches"]
-        found[k] |= {
-            "points": points,
-            "steps": {i: max(len(own), len(batches.get(i, ()))) for i, own in points.items()},
-        }
+        log.numbers.clear()
+        after, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
+        moved = path.v.get("p", 1.0) == 1.0 or bool(np.any(after != w))  # without a coin every round communicates
+        points, batches = points_of(log), _batches(on, log)
+        steps = {i: max(len(own), len(batches.get(i, ()))) for i, own in points.items()}
+        found.append({"moved": moved, "batches": batches, "points": points, "steps": steps})
+        w = after
     if float(path.v.get("p", 1.0)) < 1.0 and all(choices["moved"] for choices in found):
         log.clear()
         player(w, state, clients, path.who[-1], rng, {**path.v, "number": len(path.who)})
-        after = [*(choices["points"] for choices in found[1:]), points_of(log)]
-        for choices, points in zip(found, after):
+        after_each = [*(choices["points"] for choices in found[1:]), points_of(log)]
+        for choices, points in zip(found, after_each):
             choices["moved"] = _together(points)
     return found
+
+
+class _Log(list[Call]):
+    """Calls, with the count of noise numbers drawn before each."""
+
+    def __init__(self, rng: RecordingGenerator) -> None:
+        super().__init__()
+        self.rng, self.numbers = rng, list[int]()
+
+    def append(self, call: Call) -> None:
+        super().append(call)
+        self.numbers.append(self.rng.numbers)
+
+
+def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
+    """Each client's batches of records. A function may take a batch in parts: successive calls at one point, with no
+    noise in between. They are one batch if they ask for single gradients, or if every call is for one record."""
+    batches: dict[int, list[tuple[int, ...]]] = {}
+    single = all(call.batch is not None and len(call.batch) == 1 for call in log)
+    last: tuple[Call, int] | None = None
+    for call, numbers in zip(log, log.numbers):
+        if call.batch is None:
+            continue
+        own = batches.setdefault(call.client, [])
+        parts = last is not None and last[1] == numbers and (single or (last[0].apart and call.apart))
+        if parts and last is not None and _one_batch(on, last[0], call, own, single):
+            own[-1] += call.batch
+        else:
+            own.append(call.batch)
+        last = call, numbers
+    return batches
+
+
+def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]], single: bool) -> bool:
+    """Whether two successive calls belong to one batch: the point is the same, and the first batch would have moved it.
+    single: whether each call is for one record, which shows the batches also where nothing moves."""
+    if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
+        return False
+    x, y = on.records[two.client]
+    if single:
+        return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
+    before = list(own[-1])
+    return not {*two.batch} & {*before} and bool(np.any(x[before] @ two.w != y[before]))
 
 
 def _together(points: Points) -> bool:

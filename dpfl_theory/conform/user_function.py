@@ -101,16 +101,9 @@ class Subject:
         self.function = function
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
-        known = {
-            "sigma": "sigma",
-            "r": "r",
-            "cohort_size": "r",
-            "n": "n",
-            "layers": "layers",
-            **dict.fromkeys(ROUND_NUMBER, "number"),
-        }
-        if not reference.unit:
-            known.pop("sigma")
+        known = {"r": "r", "cohort_size": "r", "n": "n", "layers": "layers", **dict.fromkeys(ROUND_NUMBER, "number")}
+        if reference.unit:
+            known["sigma"] = "sigma"
         for parameter in reference.parameters:
             known |= dict.fromkeys(parameter.names, parameter.symbol)
         self.taken = _taken(hyperparameters_of(function), known, reference.name)
@@ -202,6 +195,19 @@ def _taken(parameters: Sequence[inspect.Parameter], known: Mapping[str, str], na
     return taken
 
 
+@contextlib.contextmanager
+def replaced(functions: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
+    """Replaces these attributes inside the context."""
+    before = {place: getattr(*place) for place in functions}
+    try:
+        for (owner, name), function in functions.items():
+            setattr(owner, name, function)
+        yield
+    finally:
+        for (owner, name), function in before.items():
+            setattr(owner, name, function)
+
+
 GLOBAL = ("normal", "standard_normal", "laplace", "multivariate_normal")
 """NumPy's functions whose noise comes from NumPy's global generator."""
 
@@ -213,15 +219,9 @@ def _record_numpy_noise(rng: Any) -> Iterator[None]:
     if getattr(rng, "true", True):
         yield
         return
-    before = {name: getattr(np.random, name) for name in (*GLOBAL, "randn")}
-    try:
-        for name in GLOBAL:
-            setattr(np.random, name, getattr(rng, name))
-        np.random.randn = lambda *shape: rng.standard_normal(shape or None)
+    own: dict[tuple[Any, str], Any] = {(np.random, name): getattr(rng, name) for name in GLOBAL}
+    with replaced({**own, (np.random, "randn"): lambda *shape: rng.standard_normal(shape or None)}):
         yield
-    finally:
-        for name, function in before.items():
-            setattr(np.random, name, function)
 
 
 @contextlib.contextmanager

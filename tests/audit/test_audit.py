@@ -18,7 +18,7 @@ from scipy import optimize, stats
 
 from dpfl_theory.algorithms import get
 from dpfl_theory.algorithms.fedavg import server_noise
-from dpfl_theory.audit import audit, canary, epsilon_lower_bound, mu_lower_bound, pair, run
+from dpfl_theory.audit import audit, canary, epsilon_lower_bound, mu_lower_bound, pair, run, view
 from dpfl_theory.audit.bounds import gaussian_epsilon
 from dpfl_theory.audit.rules import Rule, epsilon_from_counts, mu_from_counts
 from dpfl_theory.audit.view import fitted, fixed_scores, scaffnew_messages
@@ -292,7 +292,7 @@ def test_a_run_does_not_depend_on_its_batches(monkeypatch: pytest.MonkeyPatch) -
         return dataclasses.replace(found, seconds=0.0)
 
     expected = once()
-    monkeypatch.setattr(run, "_BATCH_NUMBERS", 3000)
+    monkeypatch.setattr(view, "_BATCH_NUMBERS", 3000)
     assert once() == expected
 
 

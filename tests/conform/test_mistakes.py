@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpfl_theory.algorithms.faults.fedavg import CLIPPED_DIFFERENCES
+from dpfl_theory.algorithms.fedavg import CLIPPED_DIFFERENCES
 from dpfl_theory.conform.probes import Path, Plan, Spread, probe_without_noise
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform

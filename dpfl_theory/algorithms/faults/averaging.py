@@ -217,48 +217,41 @@ NORMS = (0.1, 0.5, 1.0, 2.0, 5.0, 10.0)
 """Usual norms to which scripts clip local gradients."""
 
 
-def added() -> tuple[Fault, ...]:
-    """Clipped local gradients, and terms added to them, as optimizers add weight decay after the clipping."""
-
-    def clipped(norm: float) -> Fault:
-        return Fault(
-            "clipped local gradients",
-            f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_. {unclipped}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm))},
-        )
-
-    def decay(strength: float) -> Fault:
-        return Fault(
-            "weight decay in the local steps",
-            f"a local step adds {strength:.4g} times the client's parameters to the gradient: {decays}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * y)},
-        )
-
-    def proximal(strength: float) -> Fault:
-        return Fault(
-            "a proximal term in the local steps",
-            f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: {proxes}",
-            "local",
-            {"direction": Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w))},
-        )
-
-    unclipped = "Leave it out, or declare it as the variation clip_gradient where you mean it"
-    decays = (
-        "the algorithm has no weight decay; set it to 0, put the term into the loss, or declare it as the variation "
-        "weight_decay where you mean it"
-    )
-    proxes = "leave it out, or declare it as the variation proximal where you mean it"
-    return (
-        with_number(f"the gradient of a local step is clipped to a norm. {unclipped}", NORMS, clipped),
-        with_number(
-            f"a local step adds a multiple of the client's parameters to the gradient: {decays}", DECAYS, decay
-        ),
-        with_number(
-            f"a local step adds a multiple of y - w to the gradient, which is FedProx: {proxes}", PROXIMAL, proximal
-        ),
-    )
+UNCLIPPED = "Leave it out, or declare it as the variation clip_gradient where you mean it"
+NO_DECAY = (
+    "the algorithm has no weight decay; set it to 0, put the term into the loss, or declare it as the variation "
+    "weight_decay where you mean it"
+)
+NO_TERM = "leave it out, or declare it as the variation proximal where you mean it"
+CLIPPED_STEPS = with_number(
+    f"the gradient of a local step is clipped to a norm. {UNCLIPPED}",
+    NORMS,
+    lambda norm: local_fault(
+        "clipped local gradients",
+        f"the gradient of a local step is clipped to norm {norm:.4g}, as by clip_grad_norm_. {UNCLIPPED}",
+        direction=Extends(lambda inner, a, o, i, y, w: o.clip(inner(o, i, y, w), norm)),
+    ),
+)
+DECAYING_STEPS = with_number(
+    f"a local step adds a multiple of the client's parameters to the gradient: {NO_DECAY}",
+    DECAYS,
+    lambda strength: local_fault(
+        "weight decay in the local steps",
+        f"a local step adds {strength:.4g} times the client's parameters to the gradient: {NO_DECAY}",
+        direction=Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * y),
+    ),
+)
+PROXIMAL_STEPS = with_number(
+    f"a local step adds a multiple of y - w to the gradient, which is FedProx: {NO_TERM}",
+    PROXIMAL,
+    lambda strength: local_fault(
+        "a proximal term in the local steps",
+        f"a local step adds {strength:.4g} (y - w) to the gradient, which is FedProx: {NO_TERM}",
+        direction=Extends(lambda inner, a, o, i, y, w: inner(o, i, y, w) + strength * (y - w)),
+    ),
+)
+ADDED = (CLIPPED_STEPS, DECAYING_STEPS, PROXIMAL_STEPS)
+"""Clipped local gradients, and terms added to them, as optimizers add weight decay after the clipping."""
 
 
 def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
@@ -271,7 +264,7 @@ def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
 
 LOCAL = (
     *STEPS,
-    *added(),
+    *ADDED,
     local_fault(
         "a single local step",
         "a client takes one local step, whatever the number of local steps",

@@ -154,13 +154,6 @@ def by_position(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -
     return w, (first, o.put(own, range(len(members)), [written[i] for i in members]))
 
 
-BY_POSITION = control_fault(
-    "what clients keep is stored by their place in the cohort",
-    "a client reads what the client at its place in the last cohort kept: store it by the client's number",
-    round=Extends(by_position),
-)
-
-
 def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> tuple[Any, Any]:
     """A round after which clients that took no part have what they start with."""
     fresh = a.initial(o, w)[1]
@@ -168,41 +161,44 @@ def forgotten(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> 
     return w, (first, o.put(fresh, o.cohort, [own[i] for i in o.cohort]))
 
 
-FORGOTTEN = control_fault(
-    "what absent clients keep is lost",
-    "what a client keeps is 0 again after a round without it, for example where each round makes a new dictionary for "
-    "its cohort. Keep it for clients that take no part",
-    round=Extends(forgotten),
+KEPT = (
+    control_fault(
+        "what clients keep is stored by their place in the cohort",
+        "a client reads what the client at its place in the last cohort kept: store it by the client's number",
+        round=Extends(by_position),
+    ),
+    control_fault(
+        "what absent clients keep is lost",
+        "what a client keeps is 0 again after a round without it, for example where each round makes a new dictionary "
+        "for its cohort. Keep it for clients that take no part",
+        round=Extends(forgotten),
+    ),
 )
-KEPT = (BY_POSITION, FORGOTTEN)
 """For rounds whose state is the server's part and a list with one of each client."""
 
 
-def _cohort() -> Iterator[Fault]:
-    draws: tuple[Part, ...] = (
+OWN_COHORT = tuple(
+    cohort_fault(
+        "a cohort of its own",
+        "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
+        "draws fit the accounting is tested on the function that draws (`sampler`)",
+        plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
+        members=draw,
+        **parts,
+    )
+    for draw in (
         lambda a, o: o.rng.choice(o.n, int(o.expected), replace=False),
         lambda a, o: np.flatnonzero(o.rng.random(o.n) < o.expected / o.n),
         lambda a, o: o.rng.choice(o.n, o.count(o.cohort), replace=False),
         lambda a, o: o.rng.permutation(o.n)[: int(o.expected)],
     )
-    averages: tuple[dict[str, Any], ...] = (
+    for parts in (
         {},
         {"divisor": over_cohort},
         {"divisor": over_cohort, "noise": scaled(lambda a, o, s: o.expected / max(s, 1))},
     )
-    for draw in draws:
-        for parts in averages:
-            yield cohort_fault(
-                "a cohort of its own",
-                "the round draws its own cohort and ignores the given one: take the members from the cohort. Whether "
-                "draws fit the accounting is tested on the function that draws (`sampler`)",
-                plain="the round draws its own cohort and ignores the given one: take the members from the cohort",
-                members=draw,
-                **parts,
-            )
-
-
-CARRIED = (*_in_place(), *_cohort(), *_momentum())
+)
+CARRIED = (*_in_place(), *OWN_COHORT, *_momentum())
 """All of these mistakes except those with thresholds."""
 RATES, QUANTILES, SHARES = (0.1, 0.2, 0.3, 0.5, 1.0), (0.5, 0.8, 0.9), (0.1, 0.5, 0.9)
 Rule = Callable[[float, Sequence[float]], float]

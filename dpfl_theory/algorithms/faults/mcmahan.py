@@ -19,11 +19,6 @@ def without(faults: Sequence[Fault], *names: str) -> tuple[Fault, ...]:
     return tuple(one for one in faults if one.name not in names)
 
 
-def of_all(a: Any, o: Any, members: Any) -> Any:
-    """The number of all records."""
-    return o.tally(o.everyone, o.records)
-
-
 def model(a: Any, o: Any, w: Any, y: Any) -> Any:
     """The client's end, not its difference from w."""
     return y
@@ -50,12 +45,6 @@ UNWEIGHTED = average_fault(
 )
 BY_RECORDS = "weight clients by n_k over the sum of the cohort's numbers of records"
 
-
-def and_old(a: Any, o: Any, members: Any) -> Any:
-    """One more than the number of clients in the cohort."""
-    return o.count(members) + 1
-
-
 BY_STEPS = average_fault(
     "weights by numbers of steps",
     "clients are weighted by their numbers of steps (batches), which are not those of records where a last batch is "
@@ -68,7 +57,7 @@ WITH_OLD = average_fault(
     "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the "
     "clients' ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
     weight=lambda a, o, i, members: None,
-    divisor=and_old,
+    divisor=lambda a, o, members: o.count(members) + 1,
 )
 
 
@@ -98,7 +87,7 @@ WEIGHTED = (
         "weights over all clients in place of the cohort",
         f"the weights are shares of all clients' records, and those of a cohort add up to less than 1: {BY_RECORDS}",
         seen="FedEM, issue 1",
-        divisor=of_all,
+        divisor=lambda a, o, members: o.tally(o.everyone, o.records),
     ),
     *both(
         TWICE,

@@ -19,6 +19,14 @@ ROOT = (
     "square root of the standard deviation",
     "the generator gets the square root of the standard deviation in place of the standard deviation",
 )
+HALF = (
+    "half the sensitivity",
+    "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
+)
+TWICE = (
+    "twice the sensitivity",
+    "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
+)
 """Name and description of mistakes that occur in the noise of all algorithms."""
 
 Deviation = Callable[[Any, Any, int], Any]
@@ -53,10 +61,10 @@ def _sent(name: str, description: str, deviation: Callable[[Any, Any], Any]) -> 
     return noise_fault(name, description, private=True, noise=noise)
 
 
-def on_layer(noise: Any, layer: slice) -> Any:
-    """The noise of one layer."""
-    found = 0.0 * noise
-    found[..., layer] = noise[..., layer]
+def on_layer(u: Any, layer: slice) -> Any:
+    """u with 0 outside a layer."""
+    found = 0.0 * u
+    found[..., layer] = u[..., layer]
     return found
 
 
@@ -177,16 +185,7 @@ NOISE = (
         private=True,
         once=True,
     ),
-    *_times(
-        "half the sensitivity",
-        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
-        lambda a, o, s: 0.5,
-        private=True,
-    ),
-    *_times(
-        "twice the sensitivity",
-        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
-        lambda a, o, s: 2.0,
-    ),
+    *_times(*HALF, lambda a, o, s: 0.5, private=True),
+    *_times(*TWICE, lambda a, o, s: 2.0),
 )
 """Mistakes in the noise on the average, drawn by the server or added by clients to their messages."""

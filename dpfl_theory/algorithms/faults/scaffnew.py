@@ -15,7 +15,7 @@ from dpfl_theory.algorithms.faults import (
     noise_fault,
 )
 from dpfl_theory.algorithms.faults.averaging import COORDINATES, MAXIMUM, SQUARED, Part, stretched, unbounded
-from dpfl_theory.algorithms.faults.noise import NO_NOISE, ROOT, VARIANCE
+from dpfl_theory.algorithms.faults.noise import HALF, NO_NOISE, ROOT, TWICE, VARIANCE
 from dpfl_theory.core.algorithm import Fault
 from dpfl_theory.lazy import numpy as np
 
@@ -314,17 +314,8 @@ NOISE = (
         lambda a, o: a.sigma * a.step,
         private=True,
     ),
-    _noisy(
-        "half the sensitivity",
-        "the noise is half of what the declared neighbouring relation needs, as if C were taken for 2C",
-        lambda a, o: a.sigma / 2,
-        private=True,
-    ),
-    _noisy(
-        "twice the sensitivity",
-        "the noise is twice what the declared neighbouring relation needs, as if 2C were taken for C",
-        lambda a, o: a.sigma * 2,
-    ),
+    _noisy(*HALF, lambda a, o: a.sigma / 2, private=True),
+    _noisy(*TWICE, lambda a, o: a.sigma * 2),
 )
 HEARD = (
     average_fault(

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import weighted_difference
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, control_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import STEPS, Part, added, by_records, one_message
+from dpfl_theory.algorithms.faults.averaging import ADDED, STEPS, Part, by_records, one_message
 from dpfl_theory.algorithms.faults.carried import KEPT
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 
@@ -33,22 +33,6 @@ def last_alone(before: Any, after: Any, own: Any) -> tuple[Any, Any]:
     return after - before, own
 
 
-def in_the_loop() -> Iterator[Fault]:
-    weights: tuple[tuple[str, Part], ...] = (
-        ("n", lambda a, o: 1.0 / o.n),
-        ("|S|", lambda a, o: 1.0 / max(o.count(o.cohort), 1)),
-    )
-    for of, weight in weights:
-        yield control_fault(
-            "the server's control variate moves within the round",
-            f"c is updated (by 1/{of} of a client's difference) inside the loop over the clients, so that a client's "
-            "steps depend on the clients before it: add the differences and move c once, by 1/n of their sum, after "
-            "the loop",
-            trained=c_moves,
-            control_weight=weight,
-        )
-
-
 def c_moves(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
     """Clients one after the other, each of which reads c as the one before has left it."""
     found: list[Any] = []
@@ -66,23 +50,8 @@ def c_i_moves(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
     return found
 
 
-AT_ONCE: tuple[dict[str, Part], ...] = ({"trained": c_i_moves}, {})
+AT_ONCE: tuple[dict[str, Any], ...] = ({"trained": c_i_moves}, {})
 """Whether a client reads the c_i that another client has written in the same round."""
-
-
-def global_step() -> Iterator[Fault]:
-    ways: tuple[tuple[str, Callable[[Any], float]], ...] = (
-        ("is multiplied by", lambda a: a.global_step),
-        ("is divided by K eta_l and", lambda a: 1.0 / a.global_step),
-        ("is divided by K and, in place of eta_l, by", lambda a: a.local_step / a.global_step),
-    )
-    for words, factor in ways:
-        yield control_fault(
-            "the global step in the control variate",
-            f"in c_i^+ the difference w - y {words} the server's step eta_g: a control variate is a mean of gradients, "
-            "(w - y)/(K eta_l), whatever the server's step is",
-            control=taking(lambda a, o, t, factor=factor: factor(a) * a.mean_gradient(t)),  # type: ignore[misc]
-        )
 
 
 def steps_in_control() -> Iterator[Fault]:
@@ -194,8 +163,30 @@ def last_gradients(a: Any, o: Any, w: Any, c: Any, own: Any) -> Any:
 
 NEW = (
     *KEPT,
-    *in_the_loop(),
-    *global_step(),
+    *(
+        control_fault(
+            "the server's control variate moves within the round",
+            f"c is updated (by 1/{of} of a client's difference) inside the loop over the clients, so that a client's "
+            "steps depend on the clients before it: add the differences and move c once, by 1/n of their sum, after "
+            "the loop",
+            trained=c_moves,
+            control_weight=weight,
+        )
+        for of, weight in (("n", lambda a, o: 1.0 / o.n), ("|S|", lambda a, o: 1.0 / max(o.count(o.cohort), 1)))
+    ),
+    *(
+        control_fault(
+            "the global step in the control variate",
+            f"in c_i^+ the difference w - y {words} the server's step eta_g: a control variate is a mean of gradients, "
+            "(w - y)/(K eta_l), whatever the server's step is",
+            control=taking(lambda a, o, t, factor=factor: factor(a) * a.mean_gradient(t)),  # type: ignore[misc]
+        )
+        for words, factor in (
+            ("is multiplied by", lambda a: a.global_step),
+            ("is divided by K eta_l and", lambda a: 1.0 / a.global_step),
+            ("is divided by K and, in place of eta_l, by", lambda a: a.local_step / a.global_step),
+        )
+    ),
     *steps_in_control(),
     control_fault(
         "weights by numbers of records in the server's control variate",
@@ -306,12 +297,12 @@ FAULTS = (
         control=taking(lambda a, o, t: a.mean_gradient(t) / o.records(t.i)),
     ),
     *(
-        Fault(
+        control_fault(
             "one control variate for all clients",
             "all clients write one control variate: keep one for each client",
-            "control",
-            {"keep": lambda a, o, own, trained: [trained[-1].new] * o.n if trained else own, **at_once},
             seen="YanshiShield, issue 91",
+            keep=lambda a, o, own, trained: [trained[-1].new] * o.n if trained else own,
+            **at_once,
         )
         for at_once in AT_ONCE
     ),
@@ -368,7 +359,7 @@ FAULTS = (
     *one_message(),
     *STEPS,
     *NEW,
-    *added(),
+    *ADDED,
     *damped(),
 )
 """All of them; those of the average, the step and the local steps also occur without control variates."""

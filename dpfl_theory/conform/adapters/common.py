@@ -1,13 +1,11 @@
-"""What the adapters have in common: the libraries, clients whose arrays belong to another library, and functions that
-are replaced for the length of a round."""
+"""What the adapters have in common: the libraries, and clients whose arrays belong to another library."""
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpfl_theory.conform.user_function import POSITIONS
@@ -73,16 +71,3 @@ class Seen:
 def apart(clients: Sequence[Client]) -> list[Client]:
     """The same clients, with gradients that are not logged."""
     return [Client(own.number, Records(own.records.x.copy(), own.records.y.copy())) for own in clients]
-
-
-@contextlib.contextmanager
-def replaced(functions: Mapping[tuple[Any, str], Any]) -> Iterator[None]:
-    """Replaces these attributes inside the context."""
-    before = {place: getattr(*place) for place in functions}
-    try:
-        for (owner, name), function in functions.items():
-            setattr(owner, name, function)
-        yield
-    finally:
-        for (owner, name), function in before.items():
-            setattr(owner, name, function)

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.adapters.common import Round, asked, needed, replaced, taking
+from dpfl_theory.conform.adapters.common import Round, asked, needed, taking
+from dpfl_theory.conform.user_function import replaced
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from dpfl_theory.conform.adapters.common import Round, Seen, apart, needed, replaced
+from dpfl_theory.conform.adapters.common import Round, Seen, apart, needed
 from dpfl_theory.conform.rng_reuse import NoiseWatcher
+from dpfl_theory.conform.user_function import replaced
 from dpfl_theory.conform.world import Client
 from dpfl_theory.errors import InputError
 from dpfl_theory.problems.base import Array

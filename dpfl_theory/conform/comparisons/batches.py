@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from dpfl_theory.algorithms.faults.record_level import LOTS
+from dpfl_theory.algorithms.record_level import LOTS
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.fault_search import ObservedDifference
-from dpfl_theory.conform.probes import Path, chosen
+from dpfl_theory.conform.probes import Path
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.traces import chosen
 from dpfl_theory.conform.world import World
 
 RUNS, ROUNDS, STEPS = 60, 3, 3

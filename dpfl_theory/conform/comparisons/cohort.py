@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import functools
 import inspect
 import itertools
 import math
@@ -14,10 +14,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from dpfl_theory.algorithms.user_files import module_from_file
 from dpfl_theory.conform.quantiles import binomial, chi_square_over_degrees
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.errors import InputError, format_error
+from dpfl_theory.runtime.time_limits import limited
 
 DRAWS = 2000
 SOME = 40
@@ -228,69 +230,42 @@ def _predicted(again: tuple[np.ndarray, np.ndarray] | None, members: np.ndarray)
 
 def _independent(sampler: Callable[..., Any], n: int, seed: int) -> bool:
     """Whether the next cohorts are the same with other seeds of the rng and of all generators of libraries."""
-    from dpfl_theory.runtime.time_limits import limited
-
-    found = []
-    for k in (1, 2):
-        try:
-            found.append(limited(lambda k=k: _next(sampler, n, seed + 7919 * k), SECONDS))  # type: ignore[misc]
-        except Exception:  # whatever the sampler raises in another process
-            return True
-    return np.array_equal(found[0], found[1])
+    found = _twice(lambda: sampler, n, seed)
+    return found is None or np.array_equal(*found)
 
 
 def _again(sampler: Callable[..., Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
     """The first cohorts of two copies of a sampler. Each copy is loaded again from the sampler's file in its own
     process, with other seeds of all generators. None where the sampler has no file, or cannot be loaded in this way."""
-    from dpfl_theory.runtime.time_limits import limited
-
     code = getattr(inspect.unwrap(sampler), "__code__", None)
     name = getattr(sampler, "__qualname__", "<locals>")
     file = None if code is None else Path(code.co_filename)
     if file is None or not file.is_file() or "<" in name:
         return None
-    found = []
-    for k in (1, 2):
-        try:
-            found.append(limited(lambda k=k: _cohorts(file, name, n, seed + 7919 * k), SECONDS))  # type: ignore[misc]
-        except Exception:  # whatever its file raises when it is loaded
-            return None
-    return found[0], found[1]
+
+    def loaded() -> Any:
+        sys.path.insert(0, str(file.resolve().parent))  # also for what the sampler imports when it is called
+        return functools.reduce(getattr, name.split("."), module_from_file(file))
+
+    return _twice(loaded, n, seed)
 
 
-def _cohorts(file: Path, name: str, n: int, seed: int) -> np.ndarray:
-    """Cohorts of a sampler whose file is loaded again. Generators of libraries have secret seeds, unless the file sets
-    them."""
-    _seed_secretly()
-    spec = importlib.util.spec_from_file_location(f"dpfl_theory_anew_{file.stem}", file)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    sys.path.insert(0, str(file.resolve().parent))
-    spec.loader.exec_module(module)
-    sampler: Any = module
-    for part in name.split("."):
-        sampler = getattr(sampler, part)
-    return _drawn(sampler, n, seed)
+def _twice(sampler: Callable[[], Any], n: int, seed: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Cohorts with two seeds of the rng, each in its own process. Generators of libraries have secret seeds there,
+    unless the call that gives the sampler sets them. None where something is raised."""
 
+    def drawn(seed: int) -> np.ndarray:
+        random.seed()
+        np.random.seed()  # noqa: NPY002
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.seed()
+        own, rng, members = sampler(), np.random.default_rng(seed), np.zeros((SOME, n), dtype=bool)
+        for k in range(SOME):
+            members[k, np.atleast_1d(np.asarray(own(n, rng), dtype=np.int64))] = True
+        return members
 
-def _next(sampler: Callable[..., Any], n: int, seed: int) -> np.ndarray:
-    """The next cohorts of a sampler as it is, with other generators of libraries."""
-    _seed_secretly()
-    return _drawn(sampler, n, seed)
-
-
-def _drawn(sampler: Callable[..., Any], n: int, seed: int) -> np.ndarray:
-    rng, members = np.random.default_rng(seed), np.zeros((SOME, n), dtype=bool)
-    for k in range(SOME):
-        members[k, np.atleast_1d(np.asarray(sampler(n, rng), dtype=np.int64))] = True
-    return members
-
-
-def _seed_secretly() -> None:
-    """Give the generators of libraries secret seeds."""
-    random.seed()
-    np.random.seed()  # noqa: NPY002
-    if (torch := sys.modules.get("torch")) is not None:
-        torch.seed()
+    try:
+        one, two = (limited(functools.partial(drawn, seed + 7919 * k), SECONDS) for k in (1, 2))
+    except Exception:  # whatever the sampler raises in another process, or its file when it is loaded
+        return None
+    return one, two

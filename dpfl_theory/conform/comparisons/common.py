@@ -14,7 +14,7 @@ from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import LONG_STEP, Path, probe_without_noise, responses
 from dpfl_theory.conform.quantiles import binomial
 from dpfl_theory.conform.result import Finding
-from dpfl_theory.conform.traces import observed_choices
+from dpfl_theory.conform.traces import chosen
 from dpfl_theory.conform.user_function import UserFunctionError
 
 TOSSES = 400
@@ -78,7 +78,7 @@ def _coin(case: Case, named: Sequence[Finding]) -> list[Finding]:
     ]
     count = sum(any(path.moves(path.outcome(case.subject))) for path in one)
     if count == TOSSES:  # also rounds without a communication may move w
-        count = sum(observed_choices(case.subject, path)[0]["moved"] for path in one)
+        count = sum(chosen(case.subject, path)[0]["moved"] for path in one)
     low, high = (binomial(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from dpfl_theory.algorithms.faults.carried import LEARNS
-from dpfl_theory.algorithms.faults.record_level import LOTS
+from dpfl_theory.algorithms.record_level import LOTS
 from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.evidence import difference, of_role
 from dpfl_theory.conform.comparisons.noise_linearity import APART, CHANGES, SCALED, STAYS, noise_is_kept
@@ -29,8 +29,6 @@ from dpfl_theory.conform.fault_search import Candidate, ObservedDifference, Sear
 from dpfl_theory.conform.probes import EXACT, STEP, Path, Spread, probe_without_noise
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.core.algorithm import Fault
-
-__all__ = ["ANOTHER", "UNKNOWN", "VAGUE", "exact", "explained", "fault_text"]
 
 MOST_NAMES = 3
 """How many names of deviations that explain first rounds are listed."""

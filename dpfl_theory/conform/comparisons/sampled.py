@@ -109,17 +109,14 @@ def gaussian(w: Array) -> bool:
 def by_samples(case: Case, why: str) -> list[Finding]:
     """Compare means and covariances of samples with those of readings and faults. why: the reason why noise is not
     recorded."""
+    obstacle = ""
     if any(v.get(parameter, 1.0) != 1.0 for v in case.plan.values for parameter in ("p", "s")):
+        obstacle = "rounds have other randomness"
+    elif case.reference.unit and not case.plan.linear:  # the mean of w is then not w without noise
+        obstacle = "w is no linear function of it"
+    if obstacle:
         case.undecided = True
-        case.notes.append(
-            f"{why}, so that it was not recorded; and rounds have other randomness, so nothing was compared"
-        )
-        return []
-    if case.reference.unit and not case.plan.linear:  # the mean of w is then not w without noise
-        case.undecided = True
-        case.notes.append(
-            f"{why}, so that it was not recorded; and w is no linear function of it, so nothing was compared"
-        )
+        case.notes.append(f"{why}, so that it was not recorded; and {obstacle}, so nothing was compared")
         return []
     runs = max(case.runs, RUNS)
     worlds = [p for p in case.plan.paths if p.v is case.plan.values[0]]
