@@ -35,7 +35,7 @@ _ALPHA = (
 TARGETS: Mapping[str, tuple[str, ...]] = {
     _CHECKS + "decision": ("tests/checks/test_decision.py", *_ALPHA),
     _CHECKS + "confidence": ("tests/checks/test_confidence_edges.py", "tests/checks/test_confidence.py"),
-    "dpfl_theory.core.evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py"),
+    "dpfl_theory.core.evidence": ("tests/test_evidence.py", "tests/checks/test_verdicts.py", "tests/test_notebook.py"),
     _CHECKS + "exact": ("tests/checks/test_exact.py", "tests/checks/test_exact_edges.py"),
     _CHECKS + "hypotheses": (
         "tests/checks/test_unmet.py",

@@ -12,7 +12,7 @@ import pytest
 
 from dpfl_theory.checks.hypotheses import Edge, edges, untested_text
 from dpfl_theory.cli import main
-from dpfl_theory.core import Hypothesis, Statement, by_construction
+from dpfl_theory.core import Check, Hypothesis, Statement, by_construction
 from dpfl_theory.statements import load_file
 from dpfl_theory.templates import statement as template
 
@@ -53,13 +53,31 @@ def test_an_instance_is_at_an_edge_within_a_twentieth() -> None:
 
 
 def test_the_nearest_of_several_edges_is_told() -> None:
-    """sigma is 1/4 and 1/8: they lie at 4 and 2 times 1/16, and the smaller factor counts, below as above."""
+    """sigma is 1/4 and 1/8: 4 and 2 times 1/16, and 5/8 is 5/2 and 5 times as large. The smallest factor counts."""
 
     def test(_: Any, v: Mapping[str, Any]) -> str | None:
-        return None if 0.0625 <= v["sigma"] <= 1.0 else "out of range"
+        return None if 0.0625 <= v["sigma"] <= 0.625 else "out of range"
 
     (edge,) = edges(replace(THEOREM, hypotheses=(Hypothesis.custom("noise in range", test),)))
     assert (edge.symbol, edge.factor) == ("sigma", pytest.approx(0.5, rel=1e-4))
+
+
+def test_of_instances_without_known_symbols_no_edge_is_told() -> None:
+    class Build:
+        def __init__(self, known: bool) -> None:
+            self.known = known
+
+        def __call__(self, *_: Any) -> Any:
+            return None
+
+        def symbols(self, *_: Any) -> Any:
+            if not self.known:
+                raise ZeroDivisionError
+            return {"eta": 0.25, "L": 2.0}, ("eta",)
+
+    for known, instance, count in ((True, {}, 1), (True, {"stated": 1}, 0), (False, {}, 0)):
+        check = Check("exact", "c", Build(known), instance)
+        assert len(edges(replace(with_step("short", 1.0), checks=(check,)))) == count
 
 
 def test_what_no_chosen_letter_decides_has_no_edge() -> None:
