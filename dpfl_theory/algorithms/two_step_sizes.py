@@ -52,7 +52,8 @@ class TwoSidedFedAvg(Averaging):
     )
     local_steps = replace(FedAvg.local_steps, symbol="Q", aliases=("local_steps", "epochs", "K", "E"))
 
-    divisor = over_cohort
+    def divisor(self, o: Any, members: Any) -> Any:
+        return over_cohort(self, o, members)
 
     faults = known(*AVERAGING, *LOCAL, *CARRIED, DIVIDED)
 

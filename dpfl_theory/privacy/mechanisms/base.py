@@ -81,7 +81,7 @@ class Mechanism(ABC):
     noise_added_by: ClassVar[str]
     aliases: ClassVar[Mapping[str, str]] = {}
     """Other names of parameters on the command line."""
-    sigma_of: ClassVar[str]
+    sigma_of: ClassVar[str] = "average"
     """The noise that the paper's sigma belongs to: that of the "average" or of one "message"."""
     bound: ClassVar[str] = "1"
     """The bound of a message's norm, without the noise."""
