@@ -34,6 +34,16 @@ def plant(name: str, source: str) -> None:
             _class(old, value)
         elif not _function(old, value) and not isinstance(value, types.ModuleType) and _own(value, name):
             _everywhere(name, key, old, _translated(module, value))
+    _forget(name.rpartition(".")[0])
+
+
+def _forget(package: str) -> None:
+    """Clear the caches of the package's functions: what they keep, such as derived classes, is of the former code."""
+    for name, module in list(sys.modules.items()):
+        if name == package or name.startswith(f"{package}."):
+            for value in list(vars(module).values()):
+                if isinstance(value, functools._lru_cache_wrapper):
+                    value.cache_clear()
 
 
 def _translated(module: types.ModuleType, value: Any) -> Any:
