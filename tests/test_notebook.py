@@ -12,7 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 import dpfl_theory as dpfl
-from dpfl_theory import notebook
+from dpfl_theory import core, notebook
 from dpfl_theory.conform.result import Conformance, Finding
 from dpfl_theory.core.evidence import Evidence, EvidenceList, Interval
 from dpfl_theory.errors import EnvironmentFault
@@ -83,6 +83,23 @@ def test_ratios_and_errors_are_those_of_the_result() -> None:
     last = simulated["suboptimality"].last
     assert row["last"] == pytest.approx(last.mean())
     assert row["last_error"] == pytest.approx(np.std(last, ddof=1) / 2.0)
+
+
+def test_without_a_ratio_there_are_no_limits_of_one() -> None:
+    for without in (replace(evidence(), rhs=0.0), replace(evidence(), lhs=None)):
+        (row,) = without.records()
+        assert (row["ratio"], row["low"], row["high"]) == (None, None, None)
+
+
+def test_ratios_are_drawn_with_their_limits_in_the_colour_of_their_verdict(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(core.evidence, "intervals", lambda *given: drawn.append(given))
+    one = evidence()
+    EvidenceList(
+        [one, replace(one, verdict="holds"), replace(one, verdict="inconclusive"), replace(one, lhs=None)]
+    ).plot()
+    rows = [("one <round>", 0.5, 1.0, 2.0, colour) for colour in ("C3", "C0", "0.5")]
+    assert drawn == [(rows, 1.0, "left side over right side")]
 
 
 def test_the_value_after_the_last_round_is_drawn_there() -> None:
