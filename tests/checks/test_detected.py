@@ -56,7 +56,7 @@ def test_terms_are_named_where_less_than_all_of_them_is_detected() -> None:
 
 
 def test_only_checks_that_read_the_whole_formula_and_hold_count() -> None:
-    counted = [evidence(0.6, "first"), evidence(0.9, "second"), evidence(0.2, "a third")]
+    counted = [evidence(0.6, "first"), evidence(0.9, "best"), evidence(0.2, "a third")]
     others = [
         evidence(0.99, "elsewhere", statement="mine.two"),
         evidence(0.98, "open", verdict="inconclusive"),
@@ -66,15 +66,15 @@ def test_only_checks_that_read_the_whole_formula_and_hold_count() -> None:
     ]
     found = detected_by_checks(stated(), [*others, *counted])
     assert found is not None
-    assert (found.ratio, found.ratio_by) == (pytest.approx(0.9), "exact: second")
-    assert (found.share, found.share_by) == (pytest.approx(0.1), "exact: second")
+    assert (found.ratio, found.ratio_by) == (pytest.approx(0.9), "exact: best")
+    assert (found.share, found.share_by) == (pytest.approx(0.1), "exact: best")
     assert found.terms == {
-        "large": (pytest.approx(0.4 / 3), "exact: second"),
-        "small": (pytest.approx(0.4), "exact: second"),
+        "large": (pytest.approx(0.4 / 3), "exact: best"),
+        "small": (pytest.approx(0.4), "exact: best"),
     }
     nothing = detected_by_checks(stated(), others)
     assert nothing == Detected(None, "", None, "", {})
-    vacuous = detected_by_checks(stated(), [evidence(0.9, "second", vacuous=True)])
+    vacuous = detected_by_checks(stated(), [evidence(0.9, "best", vacuous=True)])
     assert vacuous is not None
     assert (vacuous.ratio, vacuous.share) == (None, pytest.approx(0.1))
 
