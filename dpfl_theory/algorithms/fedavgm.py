@@ -89,7 +89,7 @@ class FedAvgM(McMahanFedAvg):
         return v
 
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        v = self.velocity(o, o.zero if state is None else state, step)
+        v = self.velocity(o, state, step)
         return self.move(o, w, self.ahead(o, step, v)), v
 
     faults = known(*MOMENTUM, *WEIGHTED, *without(COHORT, "server momentum"), *TRAINING)

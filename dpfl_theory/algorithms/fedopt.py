@@ -159,7 +159,7 @@ OF_SIZE: Mapping[str, Any] = {"scaled": lambda a, o, delta, m, v: m / (o.root(np
 
 def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
     """A server whose v is that of the averaged parameters."""
-    before, squares = a.initial(o, w) if state is None else state
+    before, squares = state
     m = a.first(o, before, step)
     v = a.second(o, squares, o.square(w + step))
     return a.move(o, w, a.scaled(o, step, m, v)), (m, v)
@@ -167,7 +167,7 @@ def parameters_squared(a: Any, o: Any, w: Any, step: Any, state: Any, updates: A
 
 def squared_messages(a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
     """A server whose v is that of the clients' squared differences."""
-    before, squares = a.initial(o, w) if state is None else state
+    before, squares = state
     m, members = a.first(o, before, step), a.members(o)
     mean = o.sum(members, o.apply(updates, o.square), lambda i: a.weight(o, i, members)) / a.divisor(o, members)
     v = a.second(o, squares, mean)
@@ -315,7 +315,7 @@ class FedAdam(EqualFedAvg):
         return m / (o.root(v) + self.adaptivity)
 
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        before, squares = self.initial(o, w) if state is None else state
+        before, squares = state
         m = self.first(o, before, step)
         v = self.second(o, squares, o.square(self.squared(o, step, m)))
         return self.move(o, w, self.scaled(o, step, m, v)), (m, v)

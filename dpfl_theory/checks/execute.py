@@ -94,9 +94,9 @@ def run_one(statement: Statement, c: Check, settings: Settings) -> Evidence:
         tell = settings.progress or (lambda _: None)
         return limited(lambda: run(replace(settings, progress=None)), seconds, lambda: tell(0.0))
     except (TimeoutExceeded, WorkerDied) as error:
-        told_ = f"{error}: give a larger limit, or smaller instances"
+        message = f"{error}: give a larger limit, or smaller instances"
         spent = time.perf_counter() - started
-        return Evidence.of_check(statement, c, "inconclusive", told_, notes={ENDED: True}, seconds=spent)
+        return Evidence.of_check(statement, c, "inconclusive", message, notes={ENDED: True}, seconds=spent)
 
 
 def _plain(evidence: Evidence) -> Evidence:
@@ -104,8 +104,8 @@ def _plain(evidence: Evidence) -> Evidence:
     try:
         json.dumps(evidence.to_json(), ensure_ascii=False, allow_nan=False).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        told_ = "its build returns something other than plain data, and evidence stores it as JSON"
-        raise BuildError(f"{told_} ({format_error(error)}): return only numbers and text") from error
+        message = "its build returns something other than plain data, and evidence stores it as JSON"
+        raise BuildError(f"{message} ({format_error(error)}): return only numbers and text") from error
     return evidence
 
 

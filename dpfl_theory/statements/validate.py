@@ -118,8 +118,8 @@ def of_words(statement: Statement, lines: Lines, known: Collection[str]) -> Iter
         ("its relation", statement.relation, RELATIONS),
         ("its expected verdict", statement.expected, VERDICTS),
     ):
-        if told_ := one_of(what, value, choices):
-            yield told_ + (lines.line_of(value) or here)
+        if words := one_of(what, value, choices):
+            yield words + (lines.line_of(value) or here)
     for id_ in statement.uses:
         if id_ not in known:
             yield f"uses: {unknown_name('statement', id_, known)}{lines.line_of(id_)}"
@@ -162,8 +162,8 @@ def of_symbols(statement: Statement, lines: Lines) -> Iterator[str]:
             yield f"the symbol {symbol.name!r} is not a valid name: write letters, digits and _, as in Python{here}"
         if not _is_unit(symbol.unit):
             yield f"the unit of {symbol.name} is {symbol.unit!r}: give the exponents of F and X, as (1, -2){here}"
-        if isinstance(symbol, Symbol) and (told_ := one_of(f"the domain of {symbol.name}", symbol.domain, DOMAINS)):
-            yield told_ + (lines.line_of(symbol.domain) or here)
+        if isinstance(symbol, Symbol) and (words := one_of(f"the domain of {symbol.name}", symbol.domain, DOMAINS)):
+            yield words + (lines.line_of(symbol.domain) or here)
         if isinstance(symbol, Expected):
             yield from _of_expectation(symbol, here)
 
@@ -225,8 +225,8 @@ def of_formula(statement: Statement, lines: Lines) -> Iterator[str]:
         return
     for symbol in statement.expectations:
         if symbol.name not in {symbol.name for symbol in used}:
-            told_ = "is on neither side: use it, or leave it out"
-            yield f"the expectation {symbol.name!r} {told_}{lines.line_of(symbol.name)}"
+            words = "is on neither side: use it, or leave it out"
+            yield f"the expectation {symbol.name!r} {words}{lines.line_of(symbol.name)}"
 
 
 def _terms(statement: Statement) -> dict[str, Any]:
@@ -252,8 +252,8 @@ def of_checks(statement: Statement, lines: Lines) -> Iterator[str]:
             yield f"{count} checks by {method} are called {name!r}: give each its own name{lines.line_of(name)}"
     verdicts = {c.expected for c in statement.checks} | ({"violated"} if not statement.homogeneous else set())
     if statement.expected == "violated" and "violated" not in verdicts:
-        told_ = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
-        yield f"its expected verdict is 'violated', {told_}{lines.line_of('violated', statement.id, statement.title)}"
+        words = "and none of its checks expects that: record it with the check that refutes it, as expected='violated'"
+        yield f"its expected verdict is 'violated', {words}{lines.line_of('violated', statement.id, statement.title)}"
     for check in statement.checks:
         for fault in _of_check(statement, check):
             yield f"check {check.name!r}: {fault}{lines.line_of(check.name) or lines.of_function(check.build)}"
@@ -267,8 +267,8 @@ def _of_check(statement: Statement, check: Check) -> Iterator[str]:
         yield "a run is compared with the statement's sides, and it has no sides: give sides"
     if fault := not_compared(statement, check):
         yield fault
-    if told_ := one_of("its expected verdict", check.expected, OF_CHECKS):
-        yield told_
+    if words := one_of("its expected verdict", check.expected, OF_CHECKS):
+        yield words
     if not callable(check.build) or not accepts_arguments(check.build, 2):
         yield "its build must take (statement, instance)"
     if not is_printable_line(check.name):
@@ -326,14 +326,14 @@ def faults_of_file(statements: Sequence[Statement], file: Path, catalogue: Mappi
             found.append(f"the id {id_!r} is given to {count} statements: give each its own id{lines.line_of(id_)}")
         paper = next((p for p in papers if f"{id_}.".startswith(f"{p}.")), None) if isinstance(id_, str) else None
         if paper is not None and id_ not in catalogue:
-            told_ = f"starts with {paper!r}, a paper of the catalogue, among whose statements it would be searched"
-            found.append(f"the id {id_!r} {told_}: choose another{lines.line_of(id_)}")
+            words = f"starts with {paper!r}, a paper of the catalogue, among whose statements it would be searched"
+            found.append(f"the id {id_!r} {words}: choose another{lines.line_of(id_)}")
         if id_ in catalogue:
             found.append(f"the id {id_!r} belongs to a statement of the catalogue: choose another{lines.line_of(id_)}")
     for statement in statements:
         of = f"{statement.id}: " if len(own) > 1 else ""
         if statement.paper in papers:
-            told_ = f"source.paper is {statement.paper!r}, a paper of the catalogue, among whose statements this would"
-            found.append(f"{of}{told_} be shown: choose another{lines.line_of(statement.paper)}")
+            words = f"source.paper is {statement.paper!r}, a paper of the catalogue, among whose statements this would"
+            found.append(f"{of}{words} be shown: choose another{lines.line_of(statement.paper)}")
         found += [f"{of}{fault}" for fault in faults(statement, lines, {*own, *catalogue})]
     return found
