@@ -87,7 +87,7 @@ ADAPTIVE = (
         "the server's optimizer starts again in each round",
         "m and v start at their first values in every round, for example where the optimizer is made in each round: "
         "keep them",
-        server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, None, updates)),
+        server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, a.initial(o, w), updates)),
     ),
     step_fault(
         "no tau",

@@ -13,7 +13,14 @@ from typing import Any
 
 from dpfl_theory.algorithms.averaging import Averaging, heavy_ball, remembering
 from dpfl_theory.algorithms.faults import average_fault, cohort_fault, local_fault, step_fault
-from dpfl_theory.algorithms.faults.averaging import AVERAGING, CLIPPED_STEPS, DECAYING_STEPS, PROXIMAL_STEPS, by_records
+from dpfl_theory.algorithms.faults.averaging import (
+    AVERAGING,
+    CLIPPED_STEPS,
+    DECAYING_STEPS,
+    PROXIMAL_STEPS,
+    Kept,
+    by_records,
+)
 from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
@@ -76,14 +83,6 @@ SERVER = -1
 """The server's place among the clients."""
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """The state of a round, and the memories of the clients' optimizers, or of the server's."""
-
-    state: Any
-    memories: dict[int, Any]
-
-
 def _momentum(step: Step, words: str) -> Fault:
     without = f"the algorithm has none; {DECLARE.format('momentum=b')}"
 
@@ -110,10 +109,10 @@ def _kept_momentum() -> Fault:
             return step
 
         def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
-            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            kept = state if isinstance(state, Kept) else Kept(state, {})
             a.memories = dict(kept.memories)
             w, after = inner(o, w, kept.state)
-            return w, _Kept(after, a.memories)
+            return w, Kept(after, a.memories)
 
         return local_fault(
             "local momentum that is kept between rounds",
@@ -145,10 +144,10 @@ def _server_momentum() -> Fault:
 
     def of(b: float) -> Fault:
         def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
-            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            kept = state if isinstance(state, Kept) else Kept(state, {})
             end, after = inner(o, w, kept.state)
             m = b * kept.memories.get(SERVER, 0.0) + (end - w)
-            return w + m, _Kept(after, {SERVER: m})
+            return w + m, Kept(after, {SERVER: m})
 
         return step_fault(
             "server momentum",
@@ -193,10 +192,10 @@ def _own_decay() -> Fault:
             return lambda g: factor * (g if step is None else step(g))
 
         def round(inner: Any, a: Any, o: Any, w: Any, state: Any) -> Any:
-            kept = state if isinstance(state, _Kept) else _Kept(state, {})
+            kept = state if isinstance(state, Kept) else Kept(state, {})
             a.earlier = dict(kept.memories)
             w, after = inner(o, w, kept.state)
-            return w, _Kept(after, a.earlier)
+            return w, Kept(after, a.earlier)
 
         return local_fault(
             "a step size that decays with a client's own rounds",

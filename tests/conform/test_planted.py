@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from benchmarks.conform.equivalent import drawing, plan_of
 from benchmarks.conform.planted import BUILT_IN, CONSEQUENCES, CORRECT, PLANTED, Plant, function_of
+from dpfl_theory.conform.fault_search import candidate
+from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
+from dpfl_theory.conform.traces import chosen
 
 
 def identified(plant: Plant) -> str:
@@ -49,3 +53,15 @@ def test_planted_faults_are_named(plant: Plant) -> None:
 
 def test_there_are_thirty_faults() -> None:
     assert len({(plant.of, plant.new) for plant in PLANTED}) >= 30
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # divisions by zero and negative roots are some of the faults
+@pytest.mark.parametrize("name", references())
+def test_known_faults_can_be_played(name: str) -> None:
+    """The search leaves out a fault whose parts raise an exception, so that it would never be named."""
+    reference = references()[name]
+    for path in plan_of(reference).paths:
+        choices = chosen(drawing(reference.round), path)
+        for fault in reference.faults():
+            for variant in fault.variants():
+                path.outcome(candidate(reference, reference.readings[0], (variant,)).player, choices)

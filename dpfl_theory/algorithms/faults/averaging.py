@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import heavy_ball, over_cohort
@@ -11,6 +12,14 @@ from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.lazy import numpy as np
 
 Part = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The state of a round, and what a deviation keeps besides it, such as the memories of the clients' optimizers."""
+
+    state: Any
+    memories: Any
 
 
 def by_records(a: Any, o: Any, i: Any, members: Any) -> Any:
@@ -354,10 +363,10 @@ def rest_kept() -> dict[str, Any]:
         return inner(o, members, updates) + before
 
     def round(inner: Callable[..., Any], a: Any, o: Any, w: Any, state: Any) -> Any:
-        state, before = state if isinstance(state, tuple) else (state, o.zero)
-        a.rest = {"before": before, "after": o.zero}
-        w, after = inner(o, w, state)
-        return w, (after, a.rest["after"])
+        kept = state if isinstance(state, Kept) else Kept(state, o.zero)
+        a.rest = {"before": kept.memories, "after": o.zero}
+        w, after = inner(o, w, kept.state)
+        return w, Kept(after, a.rest["after"])
 
     return {"step": Extends(step), "round": Extends(round)}
 
