@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from dpfl_theory.algorithms.averaging import SERVER_NOISE, Averaging, over_cohort
-from dpfl_theory.algorithms.faults import clip_fault, known, local_fault
+from dpfl_theory.algorithms.faults import average_fault, clip_fault, known
 from dpfl_theory.algorithms.faults.averaging import AVERAGING, BOTH_STEPS, CLIPPING, LOCAL, by_records, unbounded
 from dpfl_theory.algorithms.faults.carried import CARRIED, LEARNED
 from dpfl_theory.algorithms.faults.noise import NOISE
@@ -64,14 +64,14 @@ LIBRARIES: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ),
 )
 AS_LIBRARIES = tuple(
-    local_fault(
+    average_fault(
         name, f"{MCMAHAN}{words}. Both agree for the global step {step}{others}", update=difference, **weights, **parts
     )
     for name, words, others, weights in LIBRARIES
     for step, parts in STEPS
 )
 CLIPPED_DIFFERENCES = tuple(
-    local_fault(
+    clip_fault(
         "the difference is clipped, not divided by the local step size",
         "w - y is clipped to C, not (w - y)/eta: many libraries call this DP-FedAvg (after McMahan et al. 2018). It "
         f"is this algorithm with the threshold C/eta and the global step {step}, with the same noise multiplier. If "

@@ -359,7 +359,8 @@ def test_which_observables_need_only_the_state() -> None:
         if observable.of_state and observable.name not in MEMORIES:
             assert observable.evaluate(after).shape == (2,)
         else:
-            with pytest.raises(InputError, match=r"^observable '.+' needs .+, which this algorithm does not have$"):
+            lacks = f"^observable '{observable.name}' needs .+, which this algorithm does not have$"
+            with pytest.raises(InputError, match=lacks):
                 observable.evaluate(after)
 
 

@@ -143,7 +143,7 @@ def _late(observable: Observable, rounds: int) -> Observable:
     def evaluate(h: Round) -> Any:
         return observable.evaluate(h) if h.k > rounds - AVERAGED else h.context.engine.xp.zeros(h.w.shape[0])
 
-    return replace(observable, evaluate=evaluate)
+    return replace(observable, of=evaluate)
 
 
 def last(run: Run, which: str, cells: int) -> Array:

@@ -84,7 +84,7 @@ class Reach:
 class Observable:
     """One streamed quantity.
 
-    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  evaluate: Round -> (replicates,);
+    unit: exponents of (F, X);  latex: its formula;  meaning: one sentence;  of: Round -> (replicates,);
     low, high: the range within a `Reach`;  of_state: depends only on w_k, so it also exists after the last round;
     reported_with: observables whose means are reported with it, since its value depends on a convention where they are
     not zero.
@@ -94,11 +94,22 @@ class Observable:
     unit: tuple[int, int]
     latex: str
     meaning: str
-    evaluate: Callable[[Round], Any]
+    of: Callable[[Round], Any]
     low: Callable[[Reach], float] = lambda _: -math.inf
     high: Callable[[Reach], float] = lambda _: math.inf
     of_state: bool = False
     reported_with: tuple[str, ...] = ()
+
+    def evaluate(self, round_: Round) -> Any:
+        """The values in a round, (replicates,). Raises InputError where the round lacks what it needs."""
+        try:
+            return self.of(round_)
+        except _Lacks as lacks:
+            raise InputError(f"observable {self.name!r} needs {lacks}") from None
+
+
+class _Lacks(Exception):
+    """What a round does not have."""
 
 
 def nonnegative(
@@ -106,26 +117,24 @@ def nonnegative(
     unit: tuple[int, int],
     latex: str,
     meaning: str,
-    evaluate: Callable[[Round], Any],
+    of: Callable[[Round], Any],
     high: Callable[[Reach], float] = lambda _: math.inf,
     of_state: bool = False,
     reported_with: tuple[str, ...] = (),
 ) -> Observable:
     """An `Observable` that is never negative."""
-    return Observable(name, unit, latex, meaning, evaluate, lambda _: 0.0, high, of_state, reported_with)
+    return Observable(name, unit, latex, meaning, of, lambda _: 0.0, high, of_state, reported_with)
 
 
 NO_UPDATES = ("zero-updates", "empty-cohort")
 """The ``reported_with`` observables of an observable of clipped, unclipped or weighted clients."""
 
 
-def require_attribute(round_: Round, attribute: str, observable: str) -> Any:
-    """An attribute of a round that an observable needs. Raises InputError when the algorithm does not have it."""
+def require_attribute(round_: Round, attribute: str) -> Any:
+    """An attribute of a round that an observable needs; the algorithm may lack it."""
     value = getattr(round_, attribute)
     if value is None:
-        raise InputError(
-            f"observable {observable!r} needs {attribute.replace('_', ' ')}, which this algorithm does not have"
-        )
+        raise _Lacks(f"{attribute.replace('_', ' ')}, which this algorithm does not have")
     return value
 
 
@@ -136,25 +145,22 @@ def cached(round_: Round, key: str, compute: Callable[[], Any]) -> Any:
     return round_.cache[key]
 
 
-def minimiser(round_: Round, observable: str) -> Any:
-    """The problem's w* on the device, (d,). Raises InputError when the minimum is not attained."""
+def minimiser(round_: Round) -> Any:
+    """The problem's w* on the device, (d,); it may not exist."""
     star = round_.context.problem.constants.w_star
     if star is None:
-        raise InputError(
-            f"observable {observable!r} needs a minimiser w*, and the minimum is not attained: add a ridge"
-        )
+        raise _Lacks("a minimiser w*, and the minimum is not attained: add a ridge")
     return round_.context.engine.asarray(star)
 
 
-def norms_and_threshold(round_: Round, observable: str) -> tuple[Any, Any]:
+def norms_and_threshold(round_: Round) -> tuple[Any, Any]:
     """||u_i|| (S, n) and C (S, 1)."""
-    norms = require_attribute(round_, "update_norms", observable)
-    return norms, require_attribute(round_, "threshold", observable)[:, None]
+    return require_attribute(round_, "update_norms"), require_attribute(round_, "threshold")[:, None]
 
 
 def unclipped(round_: Round) -> Any:
     """||u_i|| <= C, (S, n)."""
-    norms, bound = norms_and_threshold(round_, "unclipped")
+    norms, bound = norms_and_threshold(round_)
     return cached(round_, "unclipped", lambda: norms <= bound)
 
 

@@ -29,20 +29,20 @@ def _excess(h: Round) -> Any:
 
 def _delta(h: Round) -> Any:
     """Delta_i, (n,)."""
-    minimiser(h, "heterogeneity")
+    minimiser(h)
     return cached(h, "delta", lambda: h.context.engine.asarray(h.context.problem.constants.delta_i_star))
 
 
 def _weighted_excess(h: Round, share: Any = 1.0) -> Any:
     """z_i (f_i(w) - inf f_i), (S, n). A zero update means a zero gradient, hence a zero excess, despite rounding."""
     xp = h.context.engine.xp
-    return _weight(h, xp.where(require_attribute(h, "update_norms", "weighted-excess") > 0.0, share * _excess(h), 0.0))
+    return _weight(h, xp.where(require_attribute(h, "update_norms") > 0.0, share * _excess(h), 0.0))
 
 
 def _weight(h: Round, quantity: Any) -> Any:
     """z_i times a nonnegative quantity, (S, n), by the rule for zero updates."""
     xp = h.context.engine.xp
-    norms, bound = norms_and_threshold(h, "weighted")
+    norms, bound = norms_and_threshold(h)
     safe = xp.where(norms > 0.0, norms, 1.0)
     at_zero = xp.where(quantity > 0.0, xp.inf, 0.0)
     return xp.where(norms > 0.0, bound / safe * quantity, at_zero)
@@ -55,13 +55,13 @@ def _length(x: Any, h: Round) -> Any:
 def _snr(h: Round) -> Any:
     """+inf where only the noise is zero, and 0 where both are: no client took part."""
     xp = h.context.engine.xp
-    signal, noise = _length(require_attribute(h, "signal", "snr"), h), _length(require_attribute(h, "noise", "snr"), h)
+    signal, noise = _length(require_attribute(h, "signal"), h), _length(require_attribute(h, "noise"), h)
     silent = xp.where(signal > 0.0, xp.inf, 0.0)
     return xp.where(noise > 0.0, signal / xp.where(noise > 0.0, noise, 1.0), silent)
 
 
 def _distance_squared(h: Round) -> Any:
-    difference = h.w - minimiser(h, "distance-squared")
+    difference = h.w - minimiser(h)
     return (difference * difference).sum(axis=1)
 
 
@@ -253,14 +253,14 @@ OBSERVABLES = (
         (0, 0),
         r"|S_k|",
         "number of clients that take part",
-        lambda h: require_attribute(h, "cohort", "cohort-size").sum(axis=1),
+        lambda h: require_attribute(h, "cohort").sum(axis=1),
     ),
     nonnegative(
         "empty-cohort",
         (0, 0),
         r"1(S_k = \emptyset)",
         "whether no client takes part",
-        lambda h: (require_attribute(h, "cohort", "empty-cohort").sum(axis=1) == 0.0) * 1.0,
+        lambda h: (require_attribute(h, "cohort").sum(axis=1) == 0.0) * 1.0,
         lambda _: 1.0,
     ),
     nonnegative(
@@ -268,13 +268,13 @@ OBSERVABLES = (
         (0, 0),
         r"|\{i : u_i = 0\}|",
         "number of clients whose update is exactly zero",
-        lambda h: (require_attribute(h, "update_norms", "zero-updates") == 0.0).sum(axis=1) * 1.0,
+        lambda h: (require_attribute(h, "update_norms") == 0.0).sum(axis=1) * 1.0,
     ),
     nonnegative(
         "smallest-update",
         (1, -1),
         r"\min_i \|u_i\|",
         "length of the shortest update",
-        lambda h: require_attribute(h, "update_norms", "smallest-update").min(axis=1),
+        lambda h: require_attribute(h, "update_norms").min(axis=1),
     ),
 )

@@ -31,7 +31,7 @@ from dpfl_theory.simulation.observables.base import (
 
 def _products(h: Round) -> tuple[Any, Any]:
     """<u_i, w_k - w*> (S, n) and the local step size eta (S, 1)."""
-    phase, star = require_attribute(h, "phase", "inner-product"), minimiser(h, "inner-product")
+    phase, star = require_attribute(h, "phase"), minimiser(h)
     found = cached(h, "products", lambda: (phase.updates() * (h.w - star)[None]).sum(axis=2).T)
     return found, h.local_step[:, None]
 
@@ -46,12 +46,12 @@ def _scaled_progress(h: Round, scale: Any, chosen: Any) -> Any:
 
 def _bounding_factor(h: Round) -> Any:
     """C/||u_i||, and 0 for u_i = 0, which is not sent."""
-    return shrunk(h.context.engine.xp, *norms_and_threshold(h, "bounding"), True)
+    return shrunk(h.context.engine.xp, *norms_and_threshold(h), True)
 
 
 def _clipping_factors(h: Round) -> Any:
     """min(1, C/||u_i||), 1 for u_i = 0, (S, n)."""
-    norms, bound = norms_and_threshold(h, "clipping-factor")
+    norms, bound = norms_and_threshold(h)
     return bound / h.context.engine.xp.maximum(norms, bound)
 
 
@@ -66,9 +66,9 @@ def _signal(h: Round, factor: Any) -> Any:
     return h.context.engine.xp.sqrt((total * total).sum(axis=1))
 
 
-def _path(h: Round, observable: str) -> tuple[list[Any], list[Any]]:
+def _path(h: Round) -> tuple[list[Any], list[Any]]:
     """Every client's points w_{k,0}, ..., w_{k,E} and its gradients there, E + 1 arrays (n, S, d) each."""
-    steps = require_attribute(h, "local_steps", observable)
+    steps = require_attribute(h, "local_steps")
 
     def compute() -> tuple[list[Any], list[Any]]:
         points, gradients = [h.context.engine.xp.repeat(h.w[None], h.context.problem.n, axis=0)], []
@@ -81,24 +81,14 @@ def _path(h: Round, observable: str) -> tuple[list[Any], list[Any]]:
     return found
 
 
-def _gradients(h: Round) -> list[Any]:
-    """Every client's gradients along its local steps, E + 1 arrays (n, S, d)."""
-    return _path(h, "local-steps")[1]
-
-
-def _local_points(h: Round) -> list[Any]:
-    """Every client's points w_{k,0}, ..., w_{k,E-1}, E arrays (n, S, d)."""
-    return _path(h, "local-suboptimality")[0][:-1]
-
-
 def _local_mean_suboptimality(h: Round) -> Any:
-    points = _local_points(h)
+    points = _path(h)[0][:-1]
     mean = sum(w.mean(axis=0) for w in points[1:]) + points[0].mean(axis=0)
     return h.context.kernels.suboptimality(mean / len(points))
 
 
 def _local_suboptimality(h: Round) -> Any:
-    points, n = _local_points(h), h.context.problem.n
+    points, n = _path(h)[0][:-1], h.context.problem.n
     gap = h.context.kernels.suboptimality
     return sum(gap(w[i]) for w in points for i in range(n)) / (n * len(points))
 
@@ -114,7 +104,7 @@ def _factor_deviation(h: Round, power: int) -> Any:
 
 
 def _descent_product(h: Round) -> Any:
-    difference = require_attribute(h, "difference", "descent-product")
+    difference = require_attribute(h, "difference")
     return (h.context.kernels.gradient(h.w) * difference).sum(axis=1)
 
 
@@ -196,7 +186,7 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \|u_i\|^2",
         "mean squared length of the updates",
-        lambda h: (require_attribute(h, "update_norms", "update-squared") ** 2).mean(axis=1),
+        lambda h: (require_attribute(h, "update_norms") ** 2).mean(axis=1),
         lambda r: float(np.mean(r.update_bounds**2)),
     ),
     nonnegative(
@@ -204,9 +194,7 @@ OBSERVABLES = (
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_k - w_{k,E}^{(i)}\|^2",
         "mean squared distance that the local steps move a client",
-        lambda h: (require_attribute(h, "local_step", "displacement-squared")[:, None] ** 2 * h.update_norms**2).mean(
-            axis=1
-        ),
+        lambda h: (require_attribute(h, "local_step")[:, None] ** 2 * h.update_norms**2).mean(axis=1),
         lambda r: r.step**2 * float(np.mean(r.update_bounds**2)),
     ),
     nonnegative(
@@ -214,7 +202,7 @@ OBSERVABLES = (
         (0, 2),
         r"\frac{1}{n}\sum_i \|w_{k,E}^{(i)} - w^*\|^2",
         "mean squared distance to w* after the local steps",
-        lambda h: _squares([_path(h, "local-steps")[0][-1] - minimiser(h, "end-distance-squared")]),
+        lambda h: _squares([_path(h)[0][-1] - minimiser(h)]),
     ),
     nonnegative(
         "local-mean-suboptimality",
@@ -235,28 +223,28 @@ OBSERVABLES = (
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "mean over the clients of the squared gradients along their local steps, summed",
-        lambda h: _squares(_gradients(h)[:-1]),
+        lambda h: _squares(_path(h)[1][:-1]),
     ),
     nonnegative(
         "next-gradients-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)})\|^2",
         "mean over the clients of the squared gradients after each of their local steps, summed",
-        lambda h: _squares(_gradients(h)[1:]),
+        lambda h: _squares(_path(h)[1][1:]),
     ),
     nonnegative(
         "gradient-change-squared",
         (2, -2),
         r"\frac{1}{n}\sum_i \sum_{\tau < E} \|\nabla f_i(w_{k,\tau+1}^{(i)}) - \nabla f_i(w_{k,\tau}^{(i)})\|^2",
         "how much the gradients change from one local step to the next, squared and summed",
-        lambda h: _squares([after - before for before, after in itertools.pairwise(_gradients(h))]),
+        lambda h: _squares([b - a for a, b in itertools.pairwise(_path(h)[1])]),
     ),
     nonnegative(
         "signal-squared",
         (2, -2),
         r"\|\frac{1}{r}\sum_{i \in S_k} g_i\|^2",
         "squared length of the server's sum, before noise",
-        lambda h: (require_attribute(h, "signal", "signal-squared") ** 2).sum(axis=1),
+        lambda h: (require_attribute(h, "signal") ** 2).sum(axis=1),
     ),
     Observable(
         "descent-product",

@@ -118,7 +118,7 @@ def _lyapunov(h: Round) -> Any:
 
 
 def _message_squared(h: Round) -> Any:
-    messages = dense(require_attribute(h, "messages", "message-squared"))
+    messages = dense(require_attribute(h, "messages"))
     squares = (messages * messages).sum(axis=2)
     if h.cohort is None or len(squares) < h.context.problem.n:
         return squares.mean(axis=0)
