@@ -271,6 +271,27 @@ def one_by_one(a: Any, o: Any, y: Any, i: Any) -> Any:
     return y
 
 
+def _added_up() -> Iterator[Fault]:
+    """Gradients that add up: with what is added to them, or alone, as where an optimizer adds weight decay later."""
+
+    def optimizer(inner: Callable[..., Any], a: Any, o: Any, i: Any) -> Any:
+        a.sum = 0.0
+        return inner(o, i)
+
+    def gradient(inner: Callable[..., Any], a: Any, o: Any, i: Any, y: Any) -> Any:
+        a.sum = a.sum + inner(o, i, y)
+        return a.sum
+
+    alone = {"optimizer": Extends(optimizer), "gradient": Extends(gradient)}
+    for parts in ({"optimizer": lambda a, o, i: heavy_ball(1.0)}, alone):
+        yield local_fault(
+            "gradients add up over the local steps",
+            "a local step moves along the sum of all gradients since the round's start, for example where they are not "
+            "set to zero (optimizer.zero_grad) before each step: without weight decay this is momentum with b = 1",
+            **parts,
+        )
+
+
 LOCAL = (
     *STEPS,
     *ADDED,
@@ -290,12 +311,7 @@ LOCAL = (
         "all local gradients are taken at the round's start, not at the client's current point",
         direction=lambda a, o, i, y, w: a.gradient(o, i, w),
     ),
-    local_fault(
-        "gradients add up over the local steps",
-        "a local step moves along the sum of all gradients since the round's start, for example where they are not set "
-        "to zero (optimizer.zero_grad) before each step: this is momentum with b = 1",
-        optimizer=lambda a, o, i: heavy_ball(1.0),
-    ),
+    *_added_up(),
     local_fault(
         "the local steps go uphill",
         "a local step adds the gradient: subtract it",
