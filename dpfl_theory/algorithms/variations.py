@@ -125,6 +125,48 @@ def _kept_momentum() -> Fault:
     return with_number("a client's momentum goes on from its last round: make new buffers in each round", MOMENTUM, of)
 
 
+def _adaptive(name: str, step: Callable[[Any, Any, int, Any], tuple[Any, Any]], words: str) -> Fault:
+    """An adaptive optimizer of a library, with its usual numbers. step: (o, memory, t, g) -> (memory, step)."""
+
+    def optimizer(a: Any, o: Any, i: Any) -> Any:
+        def moved(memory: Any, g: Any) -> tuple[Any, Any]:
+            before, t = (o.zero, 0) if memory is None else memory
+            after, by = step(o, before, t + 1, g)
+            return (after, t + 1), by
+
+        return remembering(moved)
+
+    return local_fault(
+        "an adaptive optimizer in the local steps",
+        f"a client's local steps are those of {name}, {words}, which starts again in each round: the algorithm's are "
+        f"those of gradient descent; {DECLARE.format(f'optimizer={name.lower()}')}",
+        optimizer=optimizer,
+    )
+
+
+def _adam(o: Any, memory: Any, t: int, g: Any) -> tuple[Any, Any]:
+    m, v = memory if t > 1 else (o.zero, o.zero)
+    m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * o.square(g)
+    return (m, v), m / (1 - 0.9**t) / (o.root(v / (1 - 0.999**t)) + 1e-8)
+
+
+def _rmsprop(o: Any, v: Any, t: int, g: Any) -> tuple[Any, Any]:
+    v = 0.99 * v + 0.01 * o.square(g)
+    return v, g / (o.root(v) + 1e-8)
+
+
+def _adagrad(o: Any, v: Any, t: int, g: Any) -> tuple[Any, Any]:
+    v = v + o.square(g)
+    return v, g / (o.root(v) + 1e-10)
+
+
+ADAPTIVE = {
+    "adam": _adaptive("Adam", _adam, "with the decays 0.9 and 0.999 and the bias correction"),
+    "rmsprop": _adaptive("RMSprop", _rmsprop, "with the decay 0.99"),
+    "adagrad": _adaptive("Adagrad", _adagrad, "with the sum of the squares"),
+}
+
+
 def _one_buffer() -> Fault:
     """The buffer of one optimizer, for all clients of a round."""
 
@@ -290,6 +332,7 @@ VARIATIONS = (
     Variation("momentum", "of the local steps, v = b v + g", {}, LOCAL_MOMENTUM[""]),
     Variation("averaged_momentum", "of the local steps, v = b v + (1 - b) g", {}, LOCAL_MOMENTUM["averaged"]),
     Variation("nesterov_momentum", "of the local steps, with steps along g + b v", {}, LOCAL_MOMENTUM["nesterov"]),
+    Variation("optimizer", "of the local steps, with its usual numbers", ADAPTIVE),
     Variation("clip_gradient", "norm to which the gradient of a local step is clipped", {}, CLIPPED_STEPS),
     Variation("weight_decay", "of the local steps, added to the gradient", {}, DECAYING_STEPS),
     Variation("proximal", "weight of a term y - w in the local steps", {}, PROXIMAL_STEPS),

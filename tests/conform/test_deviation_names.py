@@ -127,3 +127,61 @@ def test_server_momentum_has_an_effect_in_every_round() -> None:
 
     assert names(round, "scaffold") == {"server momentum"}
     assert conform(round, "scaffold", runs=0, variations={"server_momentum": 0.7}).conforms
+
+
+def rmsprop(g: Any, v: Any, t: int) -> Any:
+    v = 0.99 * v + 0.01 * g * g
+    return g / (np.sqrt(v) + 1e-8), v
+
+
+def adam(g: Any, memory: Any, t: int) -> Any:
+    m, v = (0.0, 0.0) if memory is None else memory
+    m, v = 0.9 * m + (1 - 0.9) * g, 0.999 * v + (1 - 0.999) * g**2
+    return (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8), (m, v)
+
+
+def adagrad(g: Any, v: Any, t: int) -> Any:
+    v = v + g * g
+    return g / (np.sqrt(v) + 1e-10), v
+
+
+def added_up(g: Any, total: Any, t: int) -> Any:
+    """Gradients that are not set to zero."""
+    return total + g, total + g
+
+
+def stepping(step: Any, first: Any, decay: float = 0.0, late: float = 0.0) -> Round:
+    """FedAvg whose clients step by an optimizer. decay: of the weights, added to a gradient; late: added to a step."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, epochs: int, server_lr: float
+    ) -> Any:
+        total = np.zeros_like(w)
+        for i in cohort:
+            y, memory = w.copy(), first
+            for t in range(1, epochs + 1):
+                d, memory = step(clients[i].gradient(y) + decay * y, memory, t)
+                y = y - lr * (d + late * y)
+            total += len(clients[i]) * (y - w)
+        return w + server_lr * total / sum(len(clients[i]) for i in cohort), state
+
+    return round
+
+
+@pytest.mark.parametrize(("step", "first"), [(adam, None), (rmsprop, 0.0), (adagrad, 0.0)])
+def test_an_optimizer_of_the_clients_is_named_or_declared(step: Any, first: Any) -> None:
+    name, own = "an adaptive optimizer in the local steps", {"optimizer": step.__name__}
+    assert names(stepping(step, first, 1e-2), "fedavg-mcmahan") == {name, "weight decay in the local steps"}
+    assert conform(stepping(step, first), "fedavg-mcmahan", runs=0, variations=own).conforms
+    assert not conform(
+        stepping(adam if step is rmsprop else rmsprop, None if step is rmsprop else 0.0),
+        "fedavg-mcmahan",
+        runs=0,
+        variations=own,
+    ).conforms
+
+
+@pytest.mark.parametrize("when", ["decay", "late"])
+def test_gradients_that_add_up_are_named_beside_weight_decay(when: str) -> None:
+    both = {"gradients add up over the local steps", "weight decay in the local steps"}
+    assert names(stepping(added_up, 0.0, **{when: 1e-3}), "fedavg-mcmahan") == both
