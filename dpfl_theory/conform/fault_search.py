@@ -392,6 +392,8 @@ class _Search:
         self.more = False
         """Whether a set may have one fault more than the fewest that explain the local steps, or first rounds."""
         self._known: dict[tuple[str, int, bool], list[tuple[Fault, ...]]] = {}
+        self._least = 0
+        """The number of rounds that a search for several faults together leaves."""
         self._fewest: dict[tuple[str, int], int] = {}
         """How many faults extend a set at least, by what they explain and the set."""
 
@@ -450,7 +452,9 @@ class _Search:
         if key not in self._known:
             found = self._known[key] = list[tuple[Fault, ...]]()
             for early in range(size + 1):
-                for faults in before(early):
+                sets = before(early)
+                for at, faults in enumerate(sets):
+                    self._least = self.left.rounds - self.left.rounds // (len(sets) - at)  # the others have their share
                     fewest = self._fewest.get((of, id(faults)), size - early)
                     if size - early == fewest or (self.more and 0 < fewest == size - early - 1):
                         few = self._matching(faults, self.kinds[kind], size - early, level(faults))
@@ -527,22 +531,27 @@ class _Search:
         where no usual number agrees."""
         fixed, families = ([one for one in faults if (one.sized is None) == plain] for plain in (True, False))
         known = [one for fault in faults for one in fault.variants()] if size == 1 else fixed
-        found = [more for more in self._sets(known, size) if self._agrees((*given, *more), level)]
+        least = max(self._least, 0) if size > 1 else self.left.end  # single faults are sought some time longer
+        found = [more for more in self._sets(known, size, least) if self._agrees((*given, *more), level)]
         for free in range(1, min(size, FREE) + 1) if not found else ():
-            for own in self._sets(families, free):
-                for more in self._sets(fixed, size - free):
+            for own in self._sets(families, free, least):
+                for more in self._sets(fixed, size - free, least):
                     fitted = self._fitted((*given, *more), own, level) if compatible((*given, *more, *own)) else None
                     found += [] if fitted is None else [(*more, *fitted)]
             if found:
                 break
         return found
 
-    def _sets(self, faults: Sequence[Fault], size: int) -> Iterator[tuple[Fault, ...]]:
-        """The sets of this size, as long as rounds are left; of single faults, some time longer."""
-        for few in itertools.combinations(faults, size):
-            if self.left.rounds <= (0 if size > 1 else self.left.end):
-                return
-            yield few
+    def _sets(self, faults: Sequence[Fault], size: int, least: int) -> Iterator[tuple[Fault, ...]]:
+        """The sets of this size, as long as more than the least number of rounds is left. Those of the first faults
+        come first: an algorithm's own ones stand before those of all averages."""
+        for k in range(len(faults)) if size else ():
+            for few in itertools.combinations(faults[:k], size - 1):
+                if self.left.rounds <= least:
+                    return
+                yield (*few, faults[k])
+        if not size and self.left.rounds > least:
+            yield ()
 
     def _agrees(self, faults: tuple[Fault, ...], level: _Level) -> bool:
         if not compatible(faults):
