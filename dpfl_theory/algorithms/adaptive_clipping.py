@@ -87,6 +87,12 @@ OWN = (
         moved=lambda a, o, b: a.threshold - a.clip_rate * (b - a.quantile),
     ),
     clip_fault(
+        "a linear update of the threshold",
+        "the threshold is multiplied by 1 - eta_C (b - gamma): the geometric update multiplies it by "
+        "exp(-eta_C (b - gamma)), and stays positive",
+        moved=lambda a, o, b: a.threshold * (1.0 - a.clip_rate * (b - a.quantile)),
+    ),
+    clip_fault(
         "a threshold that stays",
         "the threshold is that of the first round for ever: keep the new one in the state",
         seen="TensorFlow Privacy, issue 111",

@@ -36,6 +36,12 @@ def corrected(a: Any, o: Any, delta: Any, m: Any, v: Any) -> Any:
     return m / (1 - a.first_decay**t) / (o.root(v / second) + a.adaptivity)
 
 
+def not_accumulated(inner: Callable[..., Any], a: Any, o: Any, w: Any, step: Any, state: Any, updates: Any) -> Any:
+    """A server that keeps the average of the round in place of m."""
+    after, (_, squares) = inner(o, w, step, state, updates)
+    return after, (step, squares)
+
+
 def of_zero(a: Any, o: Any) -> Any:
     """v starts at 0."""
     return 0.0
@@ -88,6 +94,12 @@ ADAPTIVE = (
         "m and v start at their first values in every round, for example where the optimizer is made in each round: "
         "keep them",
         server=Extends(lambda inner, a, o, w, step, state, updates: inner(o, w, step, a.initial(o, w), updates)),
+    ),
+    step_fault(
+        "a first moment that does not accumulate",
+        "m is beta_1 times the average of the round before plus (1 - beta_1) times this one, for example where the "
+        "average is stored in place of m: store m",
+        server=Extends(not_accumulated),
     ),
     step_fault(
         "no tau",
