@@ -147,7 +147,7 @@ class Scaffold(Averaging):
 
     def trained(self, o: Any, w: Any, c: Any, own: Any) -> Any:
         """The cohort after its local steps."""
-        return o.each(o.cohort, lambda i: self.train(o, w, i, own[i], c))
+        return o.each(self.members(o), lambda i: self.train(o, w, i, own[i], c))
 
     divisor = over_cohort
 
@@ -171,7 +171,7 @@ class Scaffold(Averaging):
     def exchange(self, o: Any, w: Any, c: Any, own: Any) -> tuple[Any, Any]:
         """The round, given the control variates before it."""
         trained = self.trained(o, w, c, own)
-        step = self.step(o, o.cohort, o.apply(trained, lambda t: self.update(o, w, t.y)))
+        step = self.step(o, self.members(o), o.apply(trained, lambda t: self.update(o, w, t.y)))
         return self.move(o, w, step), self.controls(o, w, c, own, trained)
 
     def round(self, o: Any, w: Any, state: Any) -> tuple[Any, Any]:

@@ -7,6 +7,7 @@ it is a deviation like any other, which the search finds.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -254,13 +255,14 @@ def _own_decay() -> Fault:
 
 def _within() -> Fault:
     def of(x: float) -> Fault:
-        def optimizer(a: Any, o: Any, i: Any) -> Any:
-            return remembering(lambda k, g: ((0 if k is None else k) + 1, x ** (0 if k is None else k) * g))
+        def optimizer(inner: Callable[..., Any], a: Any, o: Any, i: Any) -> Any:
+            made, taken = inner(o, i), itertools.count()
+            return lambda g: x ** next(taken) * (g if made is None else made(g))
 
         return local_fault(
             "a step size that decays within a round",
             f"the local step size is multiplied by {x:.6g} after each local step of a round",
-            optimizer=optimizer,
+            optimizer=Extends(optimizer),
         )
 
     return with_number("the local step size decays after each local step of a round", RATES, of)
@@ -373,7 +375,7 @@ def deviations(algorithm: type[Any]) -> list[Fault]:
 
 def declared(given: Mapping[str, Any]) -> list[Fault]:
     """The deviations of declared variations, those that act first on a gradient first, in whatever order they are
-    given. Raises InputError for an unknown option or value.
+    given. Raises InputError for an unknown option or value, and for two optimizers.
 
     >>> [one.name for one in declared({"weights": "records", "momentum": 0.9})]
     ['weights by numbers of records', 'momentum in the local steps']
@@ -382,4 +384,9 @@ def declared(given: Mapping[str, Any]) -> list[Fault]:
     for option in given:
         if option not in known:
             raise unknown_name("variation", option, known)
-    return [one.of(given[one.option]) for one in VARIATIONS if one.option in given]
+    found = {one.option: one.of(given[one.option]) for one in VARIATIONS if one.option in given}
+    made = {option: one.parts["optimizer"] for option, one in found.items() if "optimizer" in one.parts}
+    optimizers = [option for option, part in made.items() if not isinstance(part, Extends)]
+    if len(optimizers) > 1:
+        raise InputError(f"{' and '.join(optimizers)} are optimizers of the local steps: declare one of them")
+    return list(found.values())

@@ -143,3 +143,7 @@ class RecordingGenerator(np.random.Generator):
     def spawn(self, n_children: int) -> list[Any]:
         """This generator itself, so that the children's draws are recorded."""
         return [self] * n_children
+
+    def __deepcopy__(self, memo: Any) -> RecordingGenerator:
+        """This generator itself: where a round keeps it in its state, its draws stay recorded."""
+        return self

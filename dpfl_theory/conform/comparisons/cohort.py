@@ -54,7 +54,8 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     counts = np.zeros((DRAWS, n), dtype=np.int64)
     for k in range(DRAWS):
         try:
-            given = np.asarray(sampler(n, rng))
+            given = sampler(n, rng)
+            given = np.asarray(given if isinstance(given, np.ndarray) else [*given])
             if given.dtype == np.bool_:
                 raise InputError("the sampler gives a mask of clients: give their numbers, np.flatnonzero(mask)")
             drawn = np.atleast_1d(given.astype(np.int64))
