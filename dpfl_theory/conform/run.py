@@ -323,7 +323,8 @@ def _of_fixed_size(case: Case) -> str:
     if case.reading is None or v["scheme"] != "fixed" or "poisson" not in case.reference.algorithm.samplings:
         return ""
     seen = [case.see(probe) for probe in case.plan.larger_cohort]
-    if explains(player_of(case.reference, case.reading), seen):
+    seen += case.everything()  # several readings may agree where the size is fixed
+    if any(explains(player_of(case.reference, one), seen) for one in case.reference.readings):
         return ""
     return (
         f"cohorts had the fixed size r = {v['r']:g}. With cohorts of random size the round would differ from the "

@@ -164,7 +164,7 @@ def test_the_epsilon_of_a_message_that_others_see() -> None:
     found = conform(round, "dp-clip21")
     assert found.conforms, str(found)
     assert "towards those who see w alone (" in found.privacy["told"]
-    assert "towards those who see its message)" in found.privacy["told"]
+    assert "towards those who see its message, where each client adds its own noise)" in found.privacy["told"]
 
 
 def test_noise_that_shrinks_with_the_cohort_breaks_privacy_in_large_ones() -> None:
@@ -179,7 +179,7 @@ def test_noise_that_shrinks_with_the_cohort_breaks_privacy_in_large_ones() -> No
 
     found = conform(round, "dp-fedavg")
     assert [(fault.name, fault.private) for fault in found.faults] == [("noise divided by |S|", True)]
-    assert "and more in a cohort of another size" in found.privacy["told"]
+    assert "and more in a smaller cohort" in found.privacy["told"]
 
 
 def test_a_constant_beside_the_noise_costs_no_privacy() -> None:

@@ -179,15 +179,24 @@ def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -
             f"with the actual noise, epsilon is {epsilon:.4g} at delta = {DELTA:g} in these test problems, for a "
             "record that takes part, towards those who see w alone; other data may give more"
         )
-    size = " in a cohort of the expected size, and more in a cohort of another size" if alone else ""
+    size = " in a cohort of the expected size, and more in a smaller cohort" if alone else ""
     share = case.reference.message_multiplier(loud.path.v)
-    whom = ", towards those who see w alone" if share or case.reference.algorithm.noise_in_messages else ""
+    by_clients = case.reading is not None and case.reading.once != any(x.once for x in case.reference.readings)
+    whom = (
+        ", towards those who see w alone" if share or case.reference.algorithm.noise_in_messages or by_clients else ""
+    )
     if share and not faults:
-        whom += f" ({_epsilon(loud.claimed / share, DELTA):.4g} towards those who see its message)"
+        seen = f"{_epsilon(loud.claimed / share, DELTA):.4g} towards those who see its message"
+        whom += f" ({seen}, where each client adds its own noise)"
     return (
         f"with the actual noise, {'that is epsilon =' if exact else 'epsilon is at least'} {epsilon:.4g} at delta = "
         f"{DELTA:g} for a {unit} that takes part{size}{whom}"
     )
+
+
+def _is_of_clients(case: Case) -> bool:
+    """Whether each client adds noise by the reading, where by another one the server does."""
+    return case.reading is not None and case.reading.once != any(one.once for one in case.reference.readings)
 
 
 def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
@@ -204,7 +213,9 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
     if path.v.get("p", 1.0) < 1.0:  # rounds that do not communicate have no information
         one, zero = (w[np.any(w != path.world.start, axis=1)] for w in (one, zero))
     if min(len(one), len(zero)) < FEWEST:
-        case.notes.append(f"only {min(len(one), len(zero))} runs communicate: the audit needs {FEWEST}")
+        few = min(len(one), len(zero))
+        said = f"only {few} runs communicate" if few < case.runs else f"there are {few} runs"
+        case.notes.append(f"{said}: the audit needs {FEWEST}")
         return []
     if not (np.isfinite(one).all() and np.isfinite(zero).all()):
         case.notes.append("the function gives numbers that are not finite with live noise: there is no audit")
