@@ -61,6 +61,7 @@ class Central(DPTwoSidedFedAvg):
         ),
     )
     sigma = None
+    has_sigma = False
     noise_multiplier = MULTIPLIER
 
     def server_adds_noise(self, setting: Setting) -> bool:

@@ -235,7 +235,8 @@ class DPSGD(Averaging):
         total = o.sum(members, self.messages(o, updates))
         return self.after(o, total / self.size(o, updates)) + self.noise(o, updates)
 
-    noise_unit = Central.noise_unit
+    def noise_unit(self, o: Any) -> float:
+        return 1.0  # Abadi et al. call the multiplier sigma
 
     def sensitivity(self, o: Any) -> float | None:
         if self.share < 1.0:

@@ -251,7 +251,7 @@ class RecordLevel(Averaging):
         return float(np.median(np.linalg.norm(o.record_gradients(i, w, 1.0), axis=1)))
 
     def noise_unit(self, o: Any) -> float:
-        return 1.0  # the parameter is the multiplier itself
+        return 1.0  # noble2022's sigma_g is the multiplier itself
 
     def sensitivity(self, o: Any) -> float | None:
         """That of a client with R records, all of which take part: K steps, each moved by C/R."""

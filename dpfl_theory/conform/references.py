@@ -62,6 +62,11 @@ class Reference:
         return tuple(found)
 
     @property
+    def has_sigma(self) -> bool:
+        """Whether the noise may be given by what the algorithm's paper calls sigma."""
+        return bool(self.unit) and self.algorithm.has_sigma
+
+    @property
     def level(self) -> str:
         """The symbol of the parameter at whose length the bound on a message begins; empty without a bound."""
         found = self.algorithm.parameters.get(self.algorithm.level)
@@ -144,7 +149,7 @@ class Reference:
             unit = run.noise_unit(_numbers(v)) * (1.0 if multiplier else v["relation_factor"])
             if v.get("sigma") is not None:
                 v = {**v, "noise_multiplier": v["sigma"] / unit}
-            elif not multiplier:
+            elif self.has_sigma:
                 v = {**v, "sigma": v["noise_multiplier"] * unit}
         step = getattr(run, "local_step", None) or getattr(run, "step", 0.1)
         return {**v, "local_step": step, "local_steps": getattr(run, "local_steps", 1)}
@@ -202,8 +207,8 @@ _EVERYWHERE = (
     NameRow(
         "sigma",
         (),
-        "standard deviation of the noise, in place of noise_multiplier",
-        ("every algorithm with noise",),
+        "what the paper calls sigma, in place of noise_multiplier: a standard deviation, or the multiplier itself",
+        tuple(name for name, one in references().items() if one.has_sigma),
     ),
 )
 """The parameters that every round may take."""

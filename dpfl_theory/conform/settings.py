@@ -50,7 +50,7 @@ def settings(
     """
     known = {p.symbol: p for p in reference.parameters}
     names = {other: p.symbol for p in reference.parameters for other in p.names}
-    if reference.unit:
+    if reference.has_sigma:
         names["sigma"] = "sigma"
     values: dict[str, Any] = {}
     for name, value in given.items():

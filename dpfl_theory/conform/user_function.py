@@ -102,7 +102,7 @@ class Subject:
         self.code = getattr(inspect.unwrap(function), "__code__", None)
         self.file = None if self.code is None else self.code.co_filename
         known = {"r": "r", "cohort_size": "r", "n": "n", "layers": "layers", **dict.fromkeys(ROUND_NUMBER, "number")}
-        if reference.unit:
+        if reference.has_sigma:
             known["sigma"] = "sigma"
         for parameter in reference.parameters:
             known |= dict.fromkeys(parameter.names, parameter.symbol)

@@ -202,6 +202,8 @@ class Algorithm:
     """What the epsilon of one round leaves out, as the end of a sentence."""
     noise_in_messages: ClassVar[bool] = False
     """Whether each message has noise of its own, by which it is protected."""
+    has_sigma: ClassVar[bool] = True
+    """Whether its noise, where there is any, may be given by sigma: a standard deviation, or the multiplier itself."""
     noise_rounds: ClassVar[int] = 2
     """The number of successive rounds in which every dependence of the noise on earlier rounds shows."""
     vectors: ClassVar[int] = 1
