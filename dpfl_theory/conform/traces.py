@@ -6,6 +6,7 @@ local steps and the server's step are compared separately.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -69,10 +70,10 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
         log.clear()
         log.numbers.clear()
         after, state = player(w, state, clients, cohort, rng, {**path.v, "number": k})
-        moved = path.v.get("p", 1.0) == 1.0 or bool(np.any(after != w))  # without a coin every round communicates
+        still = any(np.array_equal(after, one) for one in (w, w.astype(np.float32)))
+        moved = path.v.get("p", 1.0) == 1.0 or not still  # without a coin every round communicates
         points, batches = points_of(log), _batches(on, log)
-        steps = {i: max(len(own), len(batches.get(i, ()))) for i, own in points.items()}
-        found.append({"moved": moved, "batches": batches, "points": points, "steps": steps})
+        found.append({"moved": moved, "batches": batches, "points": points, "steps": _steps(log, points, batches)})
         w = after
     if float(path.v.get("p", 1.0)) < 1.0 and all(choices["moved"] for choices in found):
         log.clear()
@@ -81,6 +82,16 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
         for choices, points in zip(found, after_each):
             choices["moved"] = _together(points)
     return found
+
+
+def _steps(log: Sequence[Call], points: Points, batches: Mapping[int, Sequence[Any]]) -> dict[int, int]:
+    """The number of each client's local steps. One that stays where it starts takes a step with each call, where the
+    others ask once at each point."""
+    calls = Counter(call.client for call in log if call.batch != ())
+    moving = [i for i, own in points.items() if len(own) > 1]
+    once = bool(moving) and all(calls[i] == len(points[i]) for i in moving)
+    resting = {i for i, own in points.items() if len(own) == 1} if once else set[int]()
+    return {i: max(calls[i] if i in resting else len(own), len(batches.get(i, ()))) for i, own in points.items()}
 
 
 class _Log(list[Call]):

@@ -16,7 +16,7 @@ from dpfl_theory.conform.case import Case, failure, player_of
 from dpfl_theory.conform.comparisons.diagnose import UNKNOWN, fault_text
 from dpfl_theory.conform.comparisons.noise_linearity import NOT_GAUSSIAN
 from dpfl_theory.conform.fault_search import FAILURES
-from dpfl_theory.conform.probes import Path, Spread, play, probe_without_noise
+from dpfl_theory.conform.probes import STEP, Path, Spread, play, probe_without_noise
 from dpfl_theory.conform.quantiles import chi_square_over_degrees, normal
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
@@ -40,10 +40,11 @@ def sample(player: Player, path: Path, runs: int, seed: int) -> Array:
     return np.array(found)
 
 
-def expected(player: Player, path: Path) -> tuple[Array, Array]:
-    """The mean (d,) and the covariance (d, d) of w after the first round, for a player whose noise is recorded."""
+def expected(player: Player, path: Path, step: float = STEP) -> tuple[Array, Array]:
+    """The mean (d,) and the covariance (d, d) of w after the first round, for a player whose noise is recorded.
+    step: by which numbers of the noise are moved, as for a `Spread`."""
     one = Path(path.v, path.world, path.who[:1])
-    return probe_without_noise(player, one.world, one.v, one.who).w[0], Spread(one).outcome(player)
+    return probe_without_noise(player, one.world, one.v, one.who).w[0], Spread(one, step, step > STEP).outcome(player)
 
 
 def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str | None:

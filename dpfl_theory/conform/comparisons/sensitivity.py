@@ -231,7 +231,7 @@ def _audit(case: Case, pair: Pair, known: bool) -> list[Finding]:
         if not known:
             return [Finding("refuted by the audit", said, pair.description, case.lines("noise"), private=True)]
         case.notes.append(said)
-    mean, covariance = sampled.expected(case.subject, path)
+    mean, covariance = sampled.expected(case.subject, path, case.plan.step)
     differs = sampled.disagreement(one, mean, covariance, case.alpha / 4)
     if differs is not None and not known:
         said = f"with live noise, the function differs from itself with silent noise: {differs}"
