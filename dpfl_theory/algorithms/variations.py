@@ -366,11 +366,8 @@ def deviations(algorithm: type[Any]) -> list[Fault]:
     if not issubclass(algorithm, Averaging) or algorithm.lots:
         return []
     own = {fault.name for fault in algorithm.faults()}
-    return [
-        fault
-        for fault in FOUND
-        if fault.name not in own and not (fault is OWN_BATCHES and algorithm.protects == "record")
-    ]
+    batches = algorithm.protects == "record" or "batch_size" in algorithm.parameters  # which are no deviation then
+    return [fault for fault in FOUND if fault.name not in own and not (fault is OWN_BATCHES and batches)]
 
 
 def declared(given: Mapping[str, Any]) -> list[Fault]:

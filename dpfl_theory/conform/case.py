@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -35,7 +35,7 @@ from dpfl_theory.problems.base import Array
 MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40
-"""Number of seeds that are tried until a coin comes up twice."""
+"""Number of seeds that are tried until a coin comes up twice, or the same members take part."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -210,31 +210,39 @@ class Case:
 
     def otherwise_random(self) -> str:
         """The reason why the noise was not silenced after all, if so: w depends on the seed where only noise is random,
-        and not the records of a batch."""
+        and not who takes part, the number of steps, or the records of a batch."""
         for path in self.plan.paths:
             with contextlib.suppress(UserFunctionError):  # of a path on which it fails, nothing is known
                 if self._depends_on_seed(path):
+                    rng = RecordingGenerator(path.world.seed).use_means()
+                    play(self.subject, path.world, path.v, path.who[:1], rng)
+                    drawn = "".join(f"rng.{name} or " for name in sorted(rng.others))
                     return (
-                        "the randomness does not come from the rng's normal numbers, but perhaps from a generator that "
-                        "is made from the rng's numbers"
+                        "some of the randomness does not come from the rng's normal numbers, but perhaps from "
+                        f"{drawn}a generator that is made from the rng's numbers"
                     )
         return ""
 
     def _depends_on_seed(self, path: Path) -> bool:
-        """Whether w depends on the seed in a round with silent noise and whole batches. A coin lets it communicate."""
+        """Whether w depends on the seed in a round with silent noise and whole batches: in two rounds in which the same
+        members take the same numbers of steps. A coin lets it communicate."""
         v = {**path.v, **({"s": 1.0} if "s" in path.v else {})}
-        drawn = chosen(self.subject, replace(path.first, v=v))[0]["batches"]
         sizes = [len(own.y) for own in path.world.records]
-        if any(len(set(batch)) < sizes[i] for i, batches in drawn.items() for batch in batches):
-            return False
-        found, seed = list[Array](), path.world.seed
+        found, seed = dict[Hashable, Array](), path.world.seed
         for other in range(seed, seed + SEEDS):
-            on = replace(path.world, seed=other)
-            w = probe_without_noise(self.subject, on, v, path.who[:1]).w
-            if "p" not in v or np.any(w != on.start):  # of rounds that a coin lets communicate
-                found.append(w)
-            if len(found) == 2:
-                return not agree(path, found[0], found[1])
+            first = replace(path.first, v=v, world=replace(path.world, seed=other))
+            drawn = chosen(self.subject, first)[0]
+            if any(len(set(batch)) < sizes[i] for i, batches in drawn["batches"].items() for batch in batches):
+                return False
+            w = probe_without_noise(self.subject, first.world, v, first.who).w
+            if "p" in v and not np.any(w != first.world.start):  # only of rounds that a coin lets communicate
+                continue
+            members = {int(i) for i in path.who[0]}  # a function that asks others chooses clients itself
+            steps = frozenset((i, many) for i, many in drawn["steps"].items() if i in members)
+            records = frozenset((i, str([sorted(batch) for batch in drawn["batches"].get(i, ())])) for i in members)
+            if (choices := (steps, records)) in found:
+                return not agree(path, found[choices], w)
+            found[choices] = w
         return False
 
     def step(self) -> float:

@@ -7,11 +7,11 @@ is the covariance of the noise in the result: no sample is needed.
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -33,7 +33,7 @@ class Draw:
     place: tuple[str, int]
 
 
-@cache
+@functools.cache
 def _is_other(file: str) -> bool:
     """Whether a file belongs to this package or to a library."""
     return file.startswith(_OTHERS)
@@ -50,12 +50,25 @@ def _place() -> tuple[str, int]:
     return "", 0
 
 
+def _noting(name: str) -> Any:
+    """The generator's method of this name, which notes that it is called."""
+    own = getattr(np.random.Generator, name)
+
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if sys._getframe(1).f_code is not method.__code__:  # NumPy's methods call each other: permutation shuffles
+            self.others.add(name)
+        return own(self, *args, **kwargs)
+
+    return functools.wraps(own)(method)
+
+
 class RecordingGenerator(np.random.Generator):
     """NumPy's Generator with Gaussian and Laplace draws that are recorded and can be set.
 
     Mode ``"live"`` gives real draws. Mode ``"quiet"`` gives each draw its mean. With ``set(at, size)`` the number
     ``at``, counted over all draws from 0, is ``size`` standard deviations above its mean and all others have their
-    mean. All other draws (choices, permutations, uniform numbers) are real in every mode.
+    mean. All other draws (choices, permutations, uniform numbers) are real in every mode; ``others`` has the names of
+    the methods that make them.
 
     >>> rng = RecordingGenerator(7)
     >>> rng.use_means().normal(3.0, 2.0, size=2).tolist(), rng.numbers
@@ -67,7 +80,7 @@ class RecordingGenerator(np.random.Generator):
     def __init__(self, seed: Any = 0) -> None:
         super().__init__(seed if isinstance(seed, np.random.BitGenerator) else np.random.Philox(seed))
         self.draws: list[Draw] = []
-        self.numbers = 0
+        self.numbers, self.others = 0, set[str]()
         self._mode, self._at, self._size, self._count = "live", -1, 0.0, 1
 
     def _restarted(self, mode: str, at: int = -1, size: float = 0.0, count: int = 1) -> RecordingGenerator:
@@ -147,3 +160,8 @@ class RecordingGenerator(np.random.Generator):
     def __deepcopy__(self, memo: Any) -> RecordingGenerator:
         """This generator itself: where a round keeps it in its state, its draws stay recorded."""
         return self
+
+_RECORDED = {name for name in vars(RecordingGenerator) if not name.startswith("_")}
+for _name in dir(np.random.Generator):
+    if callable(getattr(np.random.Generator, _name)) and not _name.startswith("_") and _name not in _RECORDED:
+        setattr(RecordingGenerator, _name, _noting(_name))

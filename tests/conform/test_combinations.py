@@ -179,6 +179,70 @@ def test_choices_of_the_function_are_observed(round: Round, name: str, option: s
     assert test(round, TWO, variations={option: "own"}).verdict == "conforms"
 
 
+def unreliable(
+    decay: float = 0.0, noise: Callable[..., Any] | None = None, epoch_counts: bool = False, **more: float
+) -> Round:
+    """Members that drop out at random, or take a random number of epochs; and a step size lr/(1 + decay k)."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: float,
+        server_lr: float,
+        epochs: int,
+        round_number: int,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            many = int(rng.integers(1, epochs + 1)) if epoch_counts else epochs
+            if epoch_counts or rng.random() >= 0.3:
+                ends.append(descended(w, clients[i], lr / (1.0 + decay * round_number), many, more)[0] - w)
+        added = noise(rng, w.shape) if noise else 0.0
+        return (w + server_lr * (np.mean(ends, axis=0) + added) if ends else w), state
+
+    return round
+
+
+def test_random_drop_outs_are_compared_round_by_round() -> None:
+    """A declared choice of the function is known in each round, and not in samples of the algorithm."""
+    meant = {"variations": {"dropouts": "own"}}
+    assert test(unreliable(), TWO, **meant).verdict == "conforms"
+    (one,) = test(unreliable(decay=0.1), TWO, **meant).faults
+    assert one.name == "another round"
+    assert "the first round of every path agrees with the algorithm, and the next one differs" in one.description
+    assert test(unreliable(momentum=0.9), TWO, **meant).faults[0].name == MOMENTUM
+
+
+@pytest.mark.slow
+def test_random_drop_outs_do_not_end_the_search_for_the_nearest_algorithm() -> None:
+    found = test(unreliable(), None)
+    assert [one.name for one in found.faults] == ["members of the cohort that do not take part"]
+    assert any("the nearest of" in note for note in found.notes)
+
+
+def test_a_random_number_of_epochs_is_no_batch_where_the_algorithm_has_batches() -> None:
+    found = test(unreliable(epoch_counts=True), "fedavg-mcmahan")
+    assert "clients with numbers of local steps of their own" in {one.name for one in found.faults}
+    assert "batches" not in " ".join(one.name for one in found.faults)
+
+
+def test_declared_drop_outs_are_not_compared_by_samples() -> None:
+    """The reference has no samples of the function's drop-outs, and its round without members does not move."""
+
+    def uniform(rng: Any, shape: Any) -> Any:
+        return 1e-3 * rng.uniform(-1.0, 1.0, shape)
+
+    found = test(unreliable(noise=uniform), TWO, variations={"dropouts": "own"})
+    assert found.verdict == "undecided"
+    assert found.faults == ()
+    assert "perhaps from rng.random or rng.uniform or a generator" in found.notes[0]
+    assert "so nothing was compared" in found.notes[0]
+
+
 def test_the_nearest_algorithm_is_found() -> None:
     found = test(scaffold(), None)
     assert (found.algorithm, found.verdict) == ("scaffold", "conforms")

@@ -13,6 +13,7 @@ import pytest
 import dpfl_theory
 from benchmarks.conform.planted import IMPLEMENTATIONS, Plant, function_of
 from dpfl_theory.cli import main
+from dpfl_theory.conform.comparisons.sampled import disagreement
 from dpfl_theory.conform.fault_search import nearest
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.errors import InputError
@@ -216,6 +217,27 @@ def test_noise_that_is_not_heard_is_tested_on_samples() -> None:
     half = Plant("own_generator", "sigma, len(w)", "sigma / 2, len(w)", "half the sensitivity")
     wrong = dpfl_theory.conform(function_of("own_generator", half), "dp-fedavg", runs=800)
     assert [fault.name for fault in wrong.faults] == ["half the sensitivity"]
+
+
+def test_methods_of_the_rng_are_noted_as_the_round_calls_them() -> None:
+    """NumPy's permutation calls shuffle, and its choice calls integers or random."""
+    rng = RecordingGenerator(0).use_means()
+    rng.permutation(3)
+    rng.choice(5, 2, p=[0.2] * 5)
+    rng.choice(5)
+    rng.normal()
+    assert rng.others == {"permutation", "choice"}
+    rng.random()
+    assert rng.others == {"permutation", "choice", "random"}
+
+
+@pytest.mark.parametrize("place", ["expected", "found"])
+def test_samples_do_not_agree_with_numbers_that_are_not_finite(place: str) -> None:
+    """Every comparison of NaN is false, and so is one with a bound on the difference."""
+    w, mean = np.random.default_rng(0).standard_normal((50, 2)), np.zeros(2)
+    assert disagreement(w, mean, np.eye(2), 1e-6) is None
+    (mean if place == "expected" else w[0])[1] = np.nan
+    assert "not finite" in str(disagreement(w, mean, np.eye(2), 1e-6))
 
 
 @pytest.mark.slow

@@ -81,6 +81,11 @@ def test_what_is_right_is_not_accused(round: Any, note: str) -> None:
     assert note in " ".join(found.notes)
 
 
+def test_a_refusal_names_the_methods_that_the_round_calls() -> None:
+    with pytest.raises(InputError, match=r"but perhaps from rng\.integers or a generator that is made from the rng's"):
+        dpfl_theory.conform(served(child), E=1, runs=0)
+
+
 def test_what_is_exact_needs_no_word() -> None:
     found = dpfl_theory.conform(served(plain), "dp-fedavg", E=1, runs=0)
     assert (found.verdict, found.notes) == ("conforms", ())

@@ -53,6 +53,10 @@ def disagreement(w: Array, mean: Array, covariance: Array, alpha: float) -> str 
     Errs with probability at most alpha if the sample has them and is Gaussian.
     """
     runs, d = w.shape
+    if not np.isfinite(mean).all() or not np.isfinite(covariance).all():
+        return "numbers that are not finite are expected"
+    if (finite := int(np.isfinite(w).all(axis=1).sum())) < runs:
+        return f"w is not finite in {runs - finite} of {runs} runs"
     share = alpha / (2 * d + d * (d - 1) / 2)
     quantile = normal(share / 2)
     variances = np.diag(covariance)
@@ -113,6 +117,8 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     obstacle = ""
     if any(v.get(parameter, 1.0) != 1.0 for v in case.plan.values for parameter in ("p", "s")):
         obstacle = "rounds have other randomness"
+    elif any(one.general for one in case.reference.declared):  # the reference has no distribution of these
+        obstacle = "the declared choices of clients, steps or records are the function's own in each run"
     elif case.reference.unit and not case.plan.linear:  # the mean of w is then not w without noise
         obstacle = "w is no linear function of it"
     if obstacle:
@@ -152,7 +158,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
         case.reading, case.several_readings, case.undecided = agreeing[0], len(agreeing) > 1, _keeps_state(case)
         return []
     first = next(iter(wrong.values())) or ""
-    known = [variant for fault in case.reference.faults() for variant in fault.variants()]
+    known = [variant for fault in case.reference.faults() if not fault.general for variant in fault.variants()]
     fitting: dict[str, Fault] = {}
     for reading, fault in itertools.product(case.reference.readings, known):
         if fault.name in fitting:
