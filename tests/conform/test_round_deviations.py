@@ -40,7 +40,41 @@ def test_the_mean_of_the_clients_in_rounds_without_a_communication() -> None:
 
 @pytest.mark.parametrize("chance", [lambda p: 1.0, lambda p: p / 2 if p < 1.0 else p])
 def test_another_probability_of_communication(chance: Callable[[float], float]) -> None:
-    assert "a wrong probability of communication" in names(conform(proxskip(chance), "scaffnew"))
+    found = {one.name: one.description for one in conform(proxskip(chance), "scaffnew").faults}
+    said = found["a wrong probability of communication"]
+    assert said == "rounds communicate with a probability other than p, on which the control variates depend"
+
+
+def own_coins(second: bool = False) -> Round:
+    """ScaffNew whose clients toss coins of their own; the server has the mean of their vectors."""
+
+    def round(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, gamma: float, p: float) -> Any:
+        n = len(clients)
+        x, h = (np.tile(w, (n, 1)), np.zeros((n, len(w)))) if state is None else state
+        ahead = np.array([x[i] - gamma * (clients[i].gradient(x[i]) - h[i]) for i in range(n)])
+        coins = rng.random((2, n))[1] < p if second else rng.random(n) < p
+        after, h = ahead.copy(), h.copy()
+        if coins.any():
+            after[coins] = ahead[coins].mean(axis=0)
+            h[coins] += p / gamma * (after - ahead)[coins]
+        return after.mean(axis=0), (after, h)
+
+    return round
+
+
+def test_a_coin_for_each_client_where_the_server_has_their_mean() -> None:
+    found = conform(own_coins(), "scaffnew")
+    assert names(found) == ["a coin for each client"]
+    assert found.reading == "w is the mean of the clients' vectors in rounds without a communication"
+
+
+def test_a_communication_of_some_clients_is_no_wrong_probability() -> None:
+    """The known deviation tosses its coins in another way, so that only the starts of the next round tell."""
+    found = conform(own_coins(second=True), "scaffnew")
+    assert names(found) == ["another round", "a communication of some clients only"]
+    parts = int(found.faults[1].evidence.split()[1])
+    share = 1.0 - 0.4**7 - 7 * 0.6 * 0.4**6 - 0.6**7  # of rounds in which two to six of seven clients communicate
+    assert abs(parts - 400 * share) < 25
 
 
 def returned(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float) -> Any:

@@ -77,12 +77,14 @@ def _own_coins(toss: Part, divisor: Part) -> Part:
         ends = o.each(o.everyone, lambda i: a.local(o, x[i], o.gradient(i, x[i]), h[i]))
         speakers = [i for i, speaks in enumerate(toss(a, o)) if speaks]
         if not speakers:
-            return w, (ends, o.each(o.everyone, lambda i: a.idle(o, h[i], x[i], lambda: a.exchange(o, w, ends), i)))
+            idle = o.each(o.everyone, lambda i: a.idle(o, h[i], x[i], lambda: a.exchange(o, w, ends), i))
+            return a.skipped(o, w, ends), (ends, idle)
         some = a.replaced(average=lambda a, o, messages: sum(messages[i] for i in speakers) / divisor(o, speakers))
         t = some.exchange(o, w, ends)
         after = w + t.mean
         points = [a.restart(o, after, ends[i]) if i in speakers else ends[i] for i in range(o.n)]
-        return after, (points, [some.control(o, h[i], t, i) if i in speakers else h[i] for i in range(o.n)])
+        own = [some.control(o, h[i], t, i) if i in speakers else h[i] for i in range(o.n)]
+        return (after if len(speakers) == o.n else a.skipped(o, after, points)), (points, own)
 
     return round_
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -19,6 +20,7 @@ from dpfl_theory.conform.user_function import UserFunctionError
 
 TOSSES = 400
 """Number of first rounds in which the coin is observed."""
+IN_PART = "a communication of some clients only"
 
 
 def common(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
@@ -82,8 +84,23 @@ def _coin(case: Case, named: Sequence[Finding]) -> list[Finding]:
     low, high = (binomial(q, TOSSES, p) for q in (case.alpha / 8, 1 - case.alpha / 8))
     if low <= count <= high:
         return []
-    said = "rounds communicate with a probability other than p, on which the control variates and the accounting depend"
+    if parts := sum(_in_part(case, path) for path in one):
+        said = (
+            "after some rounds a part of the clients goes on from one common vector, and the others from their own: "
+            "one coin should decide for all clients"
+        )
+        return [Finding(IN_PART, said, f"after {parts} of {TOSSES} first rounds, p = {p:g}")]
+    depend = "the control variates and the accounting depend" if case.reference.unit else "the control variates depend"
+    said = f"rounds communicate with a probability other than p, on which {depend}"
     return [Finding("a wrong probability of communication", said, f"{count} of {TOSSES} rounds, p = {p:g}")]
+
+
+def _in_part(case: Case, path: Path) -> bool:
+    """Whether some clients, but not all, start the second round at one point, other than the first start, where
+    clients without a gradient stay."""
+    points = chosen(case.subject, replace(path, who=path.who * 2))[1]["points"]
+    starts = Counter(own[0].tobytes() for own in points.values() if np.any(own[0] != path.world.start))
+    return 1 < max(starts.values(), default=0) < len(points)
 
 
 def _of_nobody(case: Case) -> list[Finding]:
