@@ -522,6 +522,7 @@ def test_an_epoch_has_each_record_once(again: bool) -> None:
         return ends, state
 
     assert names(found(round, as_="fedavg-mcmahan")) == ["batches that do not split the records"] * again
+    assert found(round, as_="fedavg-mcmahan", variations={"batches": "own"}).verdict == "conforms"
 
 
 @pytest.mark.parametrize(

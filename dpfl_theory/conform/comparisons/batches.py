@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from dpfl_theory.algorithms.record_level import LOTS
+from dpfl_theory.algorithms.variations import OWN_BATCHES
 from dpfl_theory.conform.case import Case
 from dpfl_theory.conform.fault_search import ObservedDifference
 from dpfl_theory.conform.probes import Path
@@ -28,6 +29,8 @@ DEVIATIONS = 7.0
 FIXED = "records that are not drawn at random"
 CHANCE = 1e-9
 """The largest probability with which random batches have the property that is reported."""
+SHOWN = 12
+"""How many records of an epoch are shown."""
 Batch = tuple[int, ...]
 
 
@@ -88,9 +91,10 @@ def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Findin
 
 
 def _epochs(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
-    """Epochs with as many batches as the algorithm has, which do not have every record once."""
+    """Epochs with as many batches as the algorithm has, which do not have every record once; unless the function's
+    batches are declared."""
     size = case.reference.algorithm.parameters.get("batch_size")
-    if size is None:
+    if size is None or OWN_BATCHES in case.reference.declared:
         return None
     for one in seen:
         b = int(one.path.v[size.symbol])
@@ -105,7 +109,8 @@ def _epochs(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
                     "an epoch has some records several times, or not at all: the algorithm splits the records of a "
                     "client into batches, so that an epoch has each record once"
                 )
-                seen_ = f"client {client}: {other}"
+                shown, more = ", ".join(map(str, other[:SHOWN])), len(other) - SHOWN
+                seen_ = f"client {client}, records {shown}{f' and {more} more' * (more > 0)}"
                 return _finding(case, "batches that do not split the records", said, seen_, private=False)
     return None
 
