@@ -161,6 +161,7 @@ class RecordingGenerator(np.random.Generator):
         """This generator itself: where a round keeps it in its state, its draws stay recorded."""
         return self
 
+
 _RECORDED = {name for name in vars(RecordingGenerator) if not name.startswith("_")}
 for _name in dir(np.random.Generator):
     if callable(getattr(np.random.Generator, _name)) and not _name.startswith("_") and _name not in _RECORDED:
