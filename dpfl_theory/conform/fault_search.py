@@ -56,9 +56,13 @@ class ObservedDifference:
 
     @property
     def hidden(self) -> bool:
-        """Whether it is unknown which records the function used. A part s is drawn, and it took all gradients."""
-        drawn = float(self.probe.v.get("s", 1.0)) < 1.0 and bool(self.choices)
-        return drawn and not any(reported["batches"] for reported in self.choices or ())
+        """Whether it is unknown which records the function used. A part s is drawn, or batches of B, and it asked for
+        no mean of gradients, or for single ones of all records."""
+        v, most = self.probe.v, max(len(own.y) for own in self.path.world.records)
+        drawn = float(v.get("s", 1.0)) < 1.0
+        if 0 < v.get("B", 0) < most:
+            drawn = not any(reported["asked"] for reported in self.choices or ())
+        return drawn and bool(self.choices) and not any(reported["batches"] for reported in self.choices or ())
 
     @cached_property
     def first(self) -> FirstRound:

@@ -342,11 +342,12 @@ def _without_hidden(
     if UNKNOWN in {fault.name for fault in found}:
         return seen, named
     case.undecided = True
-    s = min(float(one.probe.v["s"]) for one in seen if one.hidden)
+    known = {p.symbol for p in case.reference.parameters} & {"s", "B"}
+    parts = ", ".join(f"{x} = {min(float(one.probe.v[x]) for one in seen if one.hidden):g}" for x in sorted(known))
     case.notes.append(
-        f"the function asks for the gradients of all records, and s = {s:g}: which of them it uses cannot be seen, so "
-        "its rounds were compared only where s = 1, if at all; ask only for those of a batch, record_gradients(w, "
-        "batch)"
+        f"with {parts} a step takes some of the records, and which of them the function uses cannot be seen: its "
+        "rounds were compared only where a step takes all, if at all; ask for those of a batch, gradient(w, batch) or "
+        "record_gradients(w, batch)"
     )
     return rest, found
 

@@ -61,7 +61,8 @@ def first_local_steps(start: Array, one: Points, other: Points) -> tuple[Points,
 
 def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     """A player's random choices in the rounds of a path: whether a coin lets w move, and each client's batches of
-    records; with the points at which clients take gradients and the numbers of their local steps."""
+    records; with the points at which clients take gradients, the numbers of their local steps, and whether the player
+    asks for mean gradients."""
     found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
     log = _Log(rng)
     on = replace(path.world, log=log)
@@ -73,7 +74,9 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
         still = any(np.array_equal(after, one) for one in (w, w.astype(np.float32)))
         moved = path.v.get("p", 1.0) == 1.0 or not still  # without a coin every round communicates
         points, batches = points_of(log), _batches(on, log)
-        found.append({"moved": moved, "batches": batches, "points": points, "steps": _steps(log, points, batches)})
+        asked = any(not call.apart for call in log)
+        steps = _steps(log, points, batches)
+        found.append({"moved": moved, "batches": batches, "points": points, "steps": steps, "asked": asked})
         w = after
     if float(path.v.get("p", 1.0)) < 1.0 and all(choices["moved"] for choices in found):
         log.clear()

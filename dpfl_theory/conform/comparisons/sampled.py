@@ -115,7 +115,7 @@ def by_samples(case: Case, why: str) -> list[Finding]:
     """Compare means and covariances of samples with those of readings and faults. why: the reason why noise is not
     recorded."""
     obstacle = ""
-    if any(v.get(parameter, 1.0) != 1.0 for v in case.plan.values for parameter in ("p", "s")):
+    if any(v.get("p", 1.0) != 1.0 or v.get("s", 1.0) != 1.0 or v.get("B", 0) for v in case.plan.values):
         obstacle = "rounds have other randomness"
     elif any(one.general for one in case.reference.declared):  # the reference has no distribution of these
         obstacle = "the declared choices of clients, steps or records are the function's own in each run"
