@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from dpfl_theory.conform.case import Case, player_of
 from dpfl_theory.conform.comparisons.noise_linearity import ADAPTS, noise_is_kept
 from dpfl_theory.conform.comparisons.other_noise import ANOTHER
 from dpfl_theory.conform.fault_search import FEWER_ROUNDS, MOST, ROUNDS, Candidate, ObservedDifference, Search, explains
-from dpfl_theory.conform.probes import Path, Plan, probe_without_noise
+from dpfl_theory.conform.probes import LONG_STEP, Path, Plan, probe_without_noise
 from dpfl_theory.conform.references import Player, Reference, references
 from dpfl_theory.conform.settings import settings
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
@@ -249,7 +249,11 @@ def _tried(case: Case) -> Near | None:
     players = [player_of(meant, reading) for reading in meant.readings]
     try:
         path = case.plan.first_paths(1)[0]
-        noisy = probe_without_noise(subject, path.world, path.v, path.who).numbers > 0
+        found = probe_without_noise(subject, path.world, path.v, path.who)
+        if np.array_equal(found.w, found.w.astype(np.float32)):
+            case.plan = replace(case.plan, step=LONG_STEP)
+            path = case.plan.first_paths(1)[0]
+        noisy = found.numbers > 0
         near = Near(case, noisy == bool(meant.unit))
         near.distance = min(_distance(case.see(path), player) for player in players)
         for k in range(PATHS):
