@@ -23,6 +23,7 @@ from dpfl_theory.algorithms.faults.averaging import (
     by_records,
 )
 from dpfl_theory.algorithms.faults.carried import MOMENTUM, ONE_BUFFER, ONE_BUFFER_TEXT, with_new_optimizer
+from dpfl_theory.algorithms.faults.mcmahan import WITHOUT_LAST
 from dpfl_theory.core.algorithm import Extends, Fault, with_number
 from dpfl_theory.errors import InputError, unknown_name
 
@@ -309,6 +310,13 @@ OWN_BATCHES = replace(
     ),
     general=True,
 )
+OWN_IN_EPOCHS = replace(
+    OWN_STEPS,
+    description="clients take other numbers of local steps than the algorithm's, which are E for each of the "
+    "ceil(n_k/B) batches of n_k records, and E where B = 0. Their batches may have another size, or their numbers of "
+    f"epochs may differ: take E epochs of these batches, or {DECLARE.format('steps=own')}",
+)
+"""The same for algorithms with epochs of batches."""
 LEFT_OUT = replace(
     cohort_fault(
         "members of the cohort that do not take part",
@@ -351,7 +359,12 @@ VARIATIONS = (
     Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
     Variation("server_momentum", "m = b m + average", {}, _server_momentum()),
     Variation("steps", "of each client: own, for those that it takes", {"own": OWN_STEPS}),
-    Variation("batches", "of records in local steps: own, for those that the function draws", {"own": OWN_BATCHES}),
+    Variation(
+        "batches",
+        "of records in local steps: own, for those that the function draws; or those of an epoch without the last, "
+        "smaller one",
+        {"own": OWN_BATCHES, **WITHOUT_LAST},
+    ),
     Variation(
         "dropouts", "members that do not take part: own, for those that the function leaves out", {"own": LEFT_OUT}
     ),
@@ -365,9 +378,15 @@ def deviations(algorithm: type[Any]) -> list[Fault]:
     """The variations that an algorithm with averages and local steps may have, but for those among its own faults."""
     if not issubclass(algorithm, Averaging) or algorithm.lots:
         return []
-    own = {fault.name for fault in algorithm.faults()}
-    batches = algorithm.protects == "record" or "batch_size" in algorithm.parameters  # which are no deviation then
-    return [fault for fault in FOUND if fault.name not in own and not (fault is OWN_BATCHES and batches)]
+    own, epochs = {fault.name for fault in algorithm.faults()}, hasattr(algorithm, "batches")
+    batched = epochs or algorithm.protects == "record"
+    return [
+        OWN_IN_EPOCHS if epochs and fault is OWN_STEPS else fault
+        for fault in FOUND
+        if fault.name not in own
+        and all(hasattr(algorithm, part) for part in fault.parts)
+        and not (fault is OWN_BATCHES and batched)
+    ]
 
 
 def declared(given: Mapping[str, Any]) -> list[Fault]:

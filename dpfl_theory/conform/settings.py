@@ -112,7 +112,7 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int 
         x *= math.sqrt(rng.uniform(0.1, 0.4) / (v["local_step"] * max(np.linalg.eigvalsh(x.T @ x / size))))
         residual = rng.standard_normal(size)
         one = World(name, [Records(x.copy(), x @ start - residual)], start)
-        unit = reference.length(one.clients()[0], one, {**v, "records": size})
+        unit = reference.length(one.clients()[0], one, {**v, "records": size}) or 1.0  # a client may take no step
         shares = (0.0,) if name == REST else SHARES[name]
         wanted = level * shares[(i - first) % len(shares)] * (1.0 + 0.01 * (i // len(shares)))
         records.append(Records(x, x @ start - residual * (wanted / unit)))

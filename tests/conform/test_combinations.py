@@ -243,6 +243,62 @@ def test_declared_drop_outs_are_not_compared_by_samples() -> None:
     assert "so nothing was compared" in found.notes[0]
 
 
+def in_batches(many: Callable[[int, int], int], momentum: float = 0.0) -> Round:
+    """Epochs with this number of batches of a client, by its number of records and the size of a batch."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int, B: int
+    ) -> Any:
+        sizes, ends = [len(clients[i]) for i in cohort], []
+        for size, i in zip(sizes, cohort):
+            y, v, batch = w.copy(), 0.0 * w, B or size
+            for _ in range(epochs):
+                order = rng.permutation(size)
+                for k in range(many(size, batch)):
+                    v = momentum * v + clients[i].gradient(y, order[k * batch : (k + 1) * batch])
+                    y = y - lr * v
+            ends.append(y - w)
+        return w + server_lr * np.average(ends, axis=0, weights=sizes), state
+
+    return round
+
+
+DROPPED = {
+    "drop-last": (lambda records, batch: records // batch, "a client with fewer than B records takes no step"),
+    "drop-last-of-several": (
+        lambda records, batch: max(1, records // batch),
+        "a client with fewer than B records takes a batch of all of them",
+    ),
+}
+
+
+@pytest.mark.parametrize("option", DROPPED)
+def test_a_last_batch_that_is_left_out_is_named_and_can_be_declared(option: str) -> None:
+    many, sentence = DROPPED[option]
+    (one,) = test(in_batches(many), "fedavg-mcmahan").faults
+    assert one.name == "the last batch is left out"
+    assert sentence in one.description
+    assert f"batches={option} where you mean it" in one.description
+    both = {fault.name for fault in test(in_batches(many, 0.9), "fedavg-mcmahan").faults}
+    assert both == {"the last batch is left out", "momentum in the local steps"}
+    for other in DROPPED:
+        verdict = test(in_batches(many), "fedavg-mcmahan", variations={"batches": other}).verdict
+        assert (verdict == "conforms") == (other == option)
+
+
+def test_epochs_without_a_last_batch_need_an_algorithm_with_epochs_of_batches() -> None:
+    with pytest.raises(InputError, match="has no batches in its round"):
+        test(averaging(), TWO, variations={"batches": "drop-last"})
+
+
+def test_numbers_of_batches_of_their_own_are_compared_with_those_of_the_algorithm() -> None:
+    """The algorithm has batches itself, and clients with different numbers of them."""
+    (one,) = test(in_batches(lambda records, batch: min(2, -(-records // batch))), "fedavg-mcmahan").faults
+    assert one.name == "clients with numbers of local steps of their own"
+    assert "ceil(n_k/B)" in one.description
+    assert "one number for all" not in one.description
+
+
 def test_the_nearest_algorithm_is_found() -> None:
     found = test(scaffold(), None)
     assert (found.algorithm, found.verdict) == ("scaffold", "conforms")

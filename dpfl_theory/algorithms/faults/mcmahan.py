@@ -226,6 +226,32 @@ def epochs(more: int) -> Any:
     return Extends(lambda inner, a, o, i: inner(o, i) + more * a.batches(o, i))
 
 
+def _without_last(option: str, words: str, fewest: int) -> Fault:
+    """Epochs without a last batch of fewer than B records. fewest: the number of batches that a client has at least."""
+    return local_fault(
+        "the last batch is left out",
+        f"the last batch of an epoch is left out where it has fewer than B records, {words}. The algorithm takes "
+        f"this batch too, as it splits all records; declare it as the variation batches={option} where you mean it",
+        batches=lambda a, o, i: max(fewest, o.records(i) // a.batch_size) if a.batch_size else 1,
+    )
+
+
+WITHOUT_LAST = {
+    option: _without_last(option, words, fewest)
+    for option, words, fewest in (
+        (
+            "drop-last",
+            "as by drop_last=True of PyTorch, so that a client with fewer than B records takes no step",
+            0,
+        ),
+        (
+            "drop-last-of-several",
+            "but a client with fewer than B records takes a batch of all of them",
+            1,
+        ),
+    )
+}
+"""Epochs without a last, smaller batch, by what declares them."""
 TRAINING = (
     local_fault("one epoch too few", "a client takes one epoch fewer than it should", steps=epochs(-1)),
     local_fault("one epoch too many", "a client takes one epoch more than it should", steps=epochs(1)),
@@ -245,11 +271,7 @@ TRAINING = (
         "shorter: divide it by the number of records in the batch",
         gradient=lambda a, o, i, y: o.batch_gradient(i, y, a.batch_size, of=a.batch_size),
     ),
-    local_fault(
-        "the last batch is left out",
-        "a batch with fewer than B records is left out: take it too, as the algorithm splits all records",
-        steps=lambda a, o, i: a.local_steps * (o.records(i) // a.batch_size if a.batch_size else 1),
-    ),
+    *WITHOUT_LAST.values(),
     *IN_EPOCHS,
     local_fault(
         RECORD_STEPS,
