@@ -105,7 +105,12 @@ FEDAVG: tuple[tuple[Any, ...], ...] = (
         "    mean[2:] = ends[-1][2:]\n    return w + server_lr",
         "a layer is that of one client",
     ),
-    ("fedavg_weighted", MEAN, "(w + sum(ends)) / (1 + len(ends))", "the server's vector counts as one more client"),
+    (
+        "fedavg_weighted",
+        MEAN,
+        "(w + sum(ends)) / (1 + len(ends))",
+        "the sum is divided by one more than the number of clients",
+    ),
     (
         "fedavg_weighted",
         MEAN,

@@ -263,6 +263,25 @@ def in_batches(many: Callable[[int, int], int], momentum: float = 0.0) -> Round:
     return round
 
 
+def counted_twice(
+    w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, epochs: int
+) -> Any:
+    """The sum of the clients' ends starts with the first one, to which all of them are added."""
+    ends = [descended(w, clients[i], lr, epochs, {})[0] for i in cohort]
+    return w + server_lr * ((ends[0] + sum(ends)) / (len(ends) + 1) - w), state
+
+
+def test_a_client_that_is_counted_twice_is_not_taken_for_the_server() -> None:
+    found = test(counted_twice, "fedavg-mcmahan").faults
+    assert {one.name for one in found} == {
+        "the sum is divided by one more than the number of clients",
+        "the first client of a cohort has another weight",
+    }
+    (divided,) = (one for one in found if one.name.startswith("the sum is divided"))
+    assert "a client is counted twice, which is then a deviation of its own" in divided.description
+    assert "w is averaged with the clients' ends" in divided.description
+
+
 DROPPED = {
     "drop-last": (lambda records, batch: records // batch, "a client with fewer than B records takes no step"),
     "drop-last-of-several": (

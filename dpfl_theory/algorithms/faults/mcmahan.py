@@ -52,10 +52,11 @@ BY_STEPS = average_fault(
     weight=lambda a, o, i, members: in_steps(a, o, i),
     divisor=lambda a, o, members: o.tally(members, lambda i: in_steps(a, o, i)),
 )
-WITH_OLD = average_fault(
-    "the server's vector counts as one more client",
-    "the sum over the cohort is divided by |S| + 1, with equal weights. One cause is that w is averaged with the "
-    "clients' ends, another a factor of this size in the step: average the ends alone, with the algorithm's step",
+ONE_MORE = average_fault(
+    "the sum is divided by one more than the number of clients",
+    "the sum of the cohort's differences y - w, with equal weights, is divided by |S| + 1. One of: w is averaged with "
+    "the clients' ends; a client is counted twice, which is then a deviation of its own; the step has a factor of this "
+    "size. Count each client's end once and nothing else, with the weights and the step of the algorithm",
     weight=lambda a, o, i, members: None,
     divisor=lambda a, o, members: o.count(members) + 1,
 )
@@ -76,7 +77,7 @@ DIVIDED = "a weighted mean divided by the number of clients"
 WEIGHTED = (
     UNWEIGHTED,
     BY_STEPS,
-    WITH_OLD,
+    ONE_MORE,
     average_fault(
         "the average times the share of the clients that take part",
         "the weights add up to |S|/n, for example where a mean over the cohort is divided by n and multiplied by |S|; "
@@ -131,7 +132,7 @@ WEIGHTED = (
 """Mistakes in weights by records."""
 EQUAL = (
     BY_STEPS,
-    WITH_OLD,
+    ONE_MORE,
     *both(
         "equal weights over all clients in place of the cohort",
         "the sum over the cohort is divided by the number n of all clients: divide it by the number of clients in it",
