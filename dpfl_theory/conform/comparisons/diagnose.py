@@ -249,10 +249,10 @@ def _partly(case: Case, found: SearchResult) -> str:
         return f"; {steps}, so that the difference is in what the server does with the messages"
     k = found.rounds
     rounds = "the first round" if k == 1 else f"the first {k} rounds in which w moves"
-    then = "the next one differs" if k == 1 else "a later one differs"
     if any(not one.faults for one in found.partly):
-        return f"; {rounds} of every path {'agrees' if k == 1 else 'agree'} with the algorithm, and {then}"
-    return f"; {_alternatives(found.partly)} explains {rounds} of every path, but not the later ones"
+        agree = "agrees" if k == 1 else "agree"
+        return f"; {rounds} of every path {agree} with the algorithm, but not all later rounds"
+    return f"; {_alternatives(found.partly)} explains {rounds} of every path, but not all later rounds"
 
 
 def _alternatives(suspects: Sequence[Candidate]) -> str:
