@@ -277,7 +277,12 @@ def _of_all_records(factor: Callable[[Any], Any]) -> dict[str, Any]:
     }
 
 
-BY_RECORDS = next(one for one in AVERAGING if one.parts.get("weight") is by_records)
+BY_RECORDS = replace(
+    next(one for one in AVERAGING if one.parts.get("weight") is by_records),
+    plain="messages are weighted by their clients' shares of the cohort's records, which are not the weights of the "
+    f"algorithm; {DECLARE.format('weights=records')}",
+)
+"""For algorithms that do more than average: plain averages with these weights have an algorithm of their own."""
 OF_ALL = "weights over all clients in place of the cohort"
 ALL_RECORDS = average_fault(
     OF_ALL,

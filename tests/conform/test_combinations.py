@@ -282,6 +282,33 @@ def test_a_client_that_is_counted_twice_is_not_taken_for_the_server() -> None:
     assert "w is averaged with the clients' ends" in divided.description
 
 
+def regularised(
+    w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, epochs: int, alpha: float
+) -> Any:
+    """FedDyn with weights by records."""
+    h, duals = (0.0 * w, [0.0 * w for _ in clients]) if state is None else (state[0], list(state[1]))
+    ends = []
+    for i in cohort:
+        y = w
+        for _ in range(epochs):
+            y = y - lr * (clients[i].gradient(y) - duals[i] + alpha * (y - w))
+        duals[i] = duals[i] - alpha * (y - w)
+        ends.append(y)
+    h = h - alpha / len(clients) * sum(y - w for y in ends)
+    return np.average(ends, axis=0, weights=[len(clients[i]) for i in cohort]) - h / alpha, (h, duals)
+
+
+def test_the_advice_on_weights_leads_to_a_round_that_conforms() -> None:
+    """An algorithm that does more than average is not compared with a plain average."""
+    (one,) = test(regularised, "feddyn").faults
+    assert one.name == RECORDS
+    assert one.description.endswith("declare it as the variation weights=records where you mean it")
+    assert test(regularised, "feddyn", variations={"weights": "records"}).verdict == "conforms"
+    (one,) = test(averaging("records"), TWO).faults
+    assert one.description.endswith("compare it with fedavg-mcmahan")
+    assert test(averaging("records"), "fedavg-mcmahan").verdict == "conforms"
+
+
 DROPPED = {
     "drop-last": (lambda records, batch: records // batch, "a client with fewer than B records takes no step"),
     "drop-last-of-several": (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -252,3 +253,27 @@ def test_noise_that_depends_on_the_round_before() -> None:
     assert names == [APART]
     assert UNKNOWN in told
     assert "it depends on them in another way" in found.faults[0].description
+
+
+def test_the_numbers_of_another_noise_have_its_factor() -> None:
+    """The noise is compared with that of the round with the other deviations, in the factor and in the numbers."""
+
+    def one_round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, gamma: Any, beta: Any, alpha: Any, sigma: Any
+    ) -> Any:
+        g, v = ([0.0 * w for _ in clients], 0.0 * w) if state is None else (list(state[0]), state[1])
+        for i in cohort:
+            u = clients[i].gradient(w) - g[i]
+            u = beta * u / (alpha + np.linalg.norm(u))
+            g[i], v = g[i] + u, v + (u + rng.normal(0.0, sigma, w.shape)) / len(clients)
+        return w - gamma * v, (g, v)
+
+    names, _, found = answered(one_round, "dp-norm-ec")
+    assert names == ["the server does not normalise", "another noise"]
+    said, seen = found.faults[-1].description, found.faults[-1].evidence
+    factors = re.search(r"is ([\d.]+) to ([\d.]+) times", said)
+    numbers = re.search(r"is ([\d.]+) in a round, and ([\d.]+) without this deviation", seen)
+    assert factors is not None
+    assert numbers is not None
+    one, other = map(float, numbers.groups())
+    assert one / other in [pytest.approx(float(factor), rel=1e-3) for factor in factors.groups()]

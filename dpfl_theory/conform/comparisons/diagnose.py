@@ -215,7 +215,8 @@ def _unnamed(case: Case, seen: Sequence[ObservedDifference], found: SearchResult
             return other_noise(case, spreads, suspect, [])
         ranked = sorted(silent, key=lambda one: -sum(explains(one.player, [spread]) for spread in first))
         best = with_one_factor(first, ranked)
-        named, suspect = _chosen(case, best, seen, silent=True), best[0]
+        named = _chosen(case, best, seen, silent=True)
+        suspect = next(one for one in best if one.reading is case.reading)
         if any(fault.name == LEARNS for fault in suspect.faults) and noise_is_kept(case):
             others = [_named(case, fault, seen, suspect.faults) for fault in suspect.faults if fault.name != LEARNS]
             noise = [] if explains(suspect.player, first) else other_noise(case, first, suspect, [])

@@ -85,10 +85,10 @@ def other_noise(
     said = f"the standard deviation of the noise in w is {message} times the algorithm's{given}"
     powers = _follows(case)
     if (after := _after_steps(case, player, powers)) is not None:
-        return [replace(after, evidence=_counted(case, spreads, player))]
+        return [replace(after, evidence=_counted(case, spreads, suspect))]
     said += f"; {powers}" if powers else ""
     less = factors[0] < 1.0 and _moves_as_the_algorithm(case, suspect)  # else the sensitivity may differ too
-    return [Finding(ANOTHER, said, _counted(case, spreads, player), where, private=less)]
+    return [Finding(ANOTHER, said, _counted(case, spreads, suspect), where, private=less)]
 
 
 def _moves_as_the_algorithm(case: Case, suspect: Candidate) -> bool:
@@ -275,13 +275,14 @@ def ratios(spreads: Sequence[ObservedDifference], player: Player) -> list[float]
     return found
 
 
-def _counted(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> str:
-    """The difference of the noise, with the count of normal numbers in a round where the count differs too."""
+def _counted(case: Case, spreads: Sequence[ObservedDifference], suspect: Candidate) -> str:
+    """The difference of the noise from that with the suspect's faults, with the count of normal numbers in a round
+    where the count differs too."""
     path = case.plan.spreads[0].path.first
-    counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, player)]
+    counts = [probe_without_noise(one, path.world, path.v, path.who).numbers for one in (case.subject, suspect.player)]
     if case.reference.algorithm.noise_in_messages:  # whose sum is drawn at once
         counts[1] *= len(path.who[0])
-    apart = difference(case, spreads)
+    apart = difference(case, spreads, suspect.faults)
     if counts[0] == counts[1]:
         return apart
     return f"{apart}; a round draws {counts[0]} numbers of noise, and {counts[1]} in the algorithm"
