@@ -13,12 +13,13 @@ The halves matter only where m is random: the paper prints (1/m)(sum b_i + noise
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from dpfl_theory.algorithms.central import Central
 from dpfl_theory.algorithms.faults import clip_fault, known, noise_fault, step_fault
-from dpfl_theory.core.algorithm import Setting
+from dpfl_theory.core.algorithm import Extends, Setting
 from dpfl_theory.core.parameter import Parameter
 from dpfl_theory.lazy import numpy as np
 
@@ -32,6 +33,19 @@ def split(z: Any, half: Any) -> Any:
         return z
     with np.errstate(divide="ignore"):
         return z / np.sqrt(np.maximum(1.0 - (z / half) ** 2, 0.0))
+
+
+def counted_once(inner: Callable[..., Any], a: Any, o: Any, updates: Any) -> Any:
+    """The next threshold, whose count gets its noise where it is first asked for in a round."""
+    if "next" not in vars(a):
+        a.next = inner(o, updates)
+    return a.next
+
+
+def counted_first(inner: Callable[..., Any], a: Any, o: Any, members: Any, updates: Any) -> Any:
+    """The noisy average, after the threshold has moved."""
+    a.next_threshold(o, updates)
+    return inner(o, members, updates)
 
 
 OWN = (
@@ -117,6 +131,18 @@ OWN = (
         unaccounted=True,
         noise=lambda a, o, members: o.gaussian(a.deviation(o) * a.first / a.threshold),
     ),
+    noise_fault(
+        "noise of the next round's threshold",
+        "the threshold moves before the noise is added, which is then z_delta C_(t+1), though this round clips to C_t. "
+        "So it is C_(t+1)/C_t times what the accounting needs, and too little in a round whose threshold falls. Its "
+        "size reveals only the noisy count, which the accounting covers. Add the noise z_delta C_t before the "
+        "threshold moves",
+        private=True,
+        unaccounted=True,
+        next_threshold=Extends(counted_once),
+        step=Extends(counted_first),
+        noise=Extends(lambda inner, a, o, members: a.next / a.threshold * inner(o, members)),
+    ),
 )
 
 
@@ -197,14 +223,18 @@ class AdaptiveClipping(Central):
         """The next threshold, by the noisy share b of the updates within this one."""
         return self.threshold * np.exp(-self.clip_rate * (b - self.quantile))
 
+    def next_threshold(self, o: Any, updates: Any) -> Any:
+        """The threshold of the next round, from the noisy count of this round's updates."""
+        level = self.counted_at(o)
+        count = o.total(o.cohort, o.apply(updates, lambda u: o.within(u, level) - 0.5))
+        return self.moved(o, (count + o.normal(self.count_deviation(o))) / o.expected + 0.5)
+
     def velocity(self, o: Any, before: Any, step: Any) -> Any:
         """What the server moves by, from what it moved by before."""
         return self.momentum * before + step
 
     def server(self, o: Any, w: Any, step: Any, state: Any, updates: Any) -> tuple[Any, Any]:
-        level, velocity = self.counted_at(o), self.velocity(o, state[1], step)
-        count = o.total(o.cohort, o.apply(updates, lambda u: o.within(u, level) - 0.5))
-        b = (count + o.normal(self.count_deviation(o))) / o.expected + 0.5
-        return self.move(o, w, velocity), (self.moved(o, b), velocity)
+        velocity = self.velocity(o, state[1], step)
+        return self.move(o, w, velocity), (self.next_threshold(o, updates), velocity)
 
     faults = known(*OWN, *(one for one in Central.faults() if not {"server", "now"} & one.parts.keys()))

@@ -34,10 +34,15 @@ def answered(round: Any, as_: str, **given: Any) -> tuple[list[str], str, Confor
 
 
 def adaptive(
-    count: float = 1.0, split: bool = True, first: bool = False, late: bool = False, damped: bool = False
+    count: float = 1.0,
+    split: bool = True,
+    first: bool = False,
+    late: bool = False,
+    damped: bool = False,
+    ahead: bool = False,
 ) -> Any:
     """Adaptive clipping. count: of sigma_b; first: noise at the first threshold; late: updates are counted after they
-    are clipped; damped: momentum with 1 - beta."""
+    are clipped; damped: momentum with 1 - beta; ahead: noise at the next threshold."""
 
     def round(
         w: Any, state: Any, clients: Any, cohort: Any, rng: Any,
@@ -47,11 +52,12 @@ def adaptive(
         share = (z**-2 - (2.0 * sigma_b) ** -2) ** -0.5 if split else z
         updates = [update(w, clients[i], lr, E) for i in cohort]
         sent = [clip(u, level) for u in updates]
-        mean = (sum(sent) + rng.normal(0.0, share * (C if first else level), w.shape)) / len(cohort)
         counted = (np.linalg.norm(u) <= level * (1.0 + 1e-9) for u in (sent if late else updates))
         b = (sum(counted) + (rng.normal(0.0, count * sigma_b) if count else 0.0)) / len(cohort)
+        moved = level * np.exp(-eta_C * (b - gamma))
+        mean = (sum(sent) + rng.normal(0.0, share * (C if first else moved if ahead else level), w.shape)) / len(cohort)
         v = beta * v + (1.0 - beta if damped else 1.0) * mean
-        return w + eta_s * v, (level * np.exp(-eta_C * (b - gamma)), v)
+        return w + eta_s * v, (moved, v)
 
     return round
 
@@ -72,6 +78,17 @@ def test_the_epsilon_of_adaptive_clipping_includes_the_count() -> None:
 def test_noise_that_does_not_follow_the_threshold() -> None:
     names, told, _ = answered(adaptive(first=True), "dp-fedavg-adaptive")
     assert names == ["noise that does not follow the threshold"]
+    assert UNKNOWN in told
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_noise_of_the_next_threshold_does_not_depend_on_the_data_but_through_the_count(late: bool) -> None:
+    names, told, found = answered(adaptive(ahead=True, late=late), "dp-fedavg-adaptive")
+    name = "noise of the next round's threshold"
+    assert set(names) == {name, *(["updates are counted after they are clipped"] if late else [])}
+    (one,) = (one for one in found.faults if one.name == name)
+    assert one.private
+    assert "too little in a round whose threshold falls" in one.description
     assert UNKNOWN in told
 
 
