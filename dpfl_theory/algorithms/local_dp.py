@@ -47,7 +47,7 @@ OWN = (
     average_fault(
         "weights by numbers of records",
         "the noisy messages are weighted by their clients' shares of the records, but the algorithm gives all the same "
-        "weight: each message keeps its noise and its privacy, and the average is another one",
+        "weight: this changes the average, and neither the noise nor the privacy of a message",
         weight=by_records,
         divisor=lambda a, o, members: 1.0,
         noise=lambda a, o, members: o.gaussian(

@@ -225,7 +225,7 @@ def test_the_pairs_differ_in_the_client_that_counts_most() -> None:
 def test_weights_of_noisy_messages() -> None:
     names, told, found = answered(local(True), "dp-fedavg-local")
     assert names == ["weights by numbers of records"]
-    assert "each message keeps its noise and its privacy" in found.faults[0].description
+    assert "this changes the average, and neither the noise nor the privacy of a message" in found.faults[0].description
     assert "towards those who see w alone" in told
 
 
@@ -270,6 +270,26 @@ def test_noise_that_depends_on_the_round_before() -> None:
     assert names == [APART]
     assert UNKNOWN in told
     assert "it depends on them in another way" in found.faults[0].description
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_noise_vector_for_all_clients_is_not_said_to_be_divided(weighted: bool) -> None:
+    """Weights by records do not hide that no noise is divided by |S|."""
+
+    def one_round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, server_lr: Any, E: Any, C: Any, z: Any
+    ) -> Any:
+        noise = rng.normal(0.0, z * C, w.shape)
+        sent = [clip(update(w, clients[i], lr, E), C) + noise for i in cohort]
+        sizes = [len(clients[i]) if weighted else 1 for i in cohort]
+        return w + server_lr * np.average(sent, axis=0, weights=sizes), state
+
+    weights = ["weights by numbers of records"] if weighted else []
+    names, _, _ = answered(one_round, "dp-fedavg-local")
+    assert names == [*weights, "the same noise for all clients"]
+    names, _, found = answered(one_round, "dp-fedavg-two-sided")
+    assert names == [*weights, "noise of the sum on the average"]
+    assert "another that all messages have one noise vector of this size" in found.faults[len(weights)].description
 
 
 def test_the_numbers_of_another_noise_have_its_factor() -> None:

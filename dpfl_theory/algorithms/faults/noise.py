@@ -33,16 +33,35 @@ Deviation = Callable[[Any, Any, int], Any]
 """A standard deviation, or a factor of it, from the algorithm, ``o`` and |S|."""
 
 
+def _of_a_message(a: Any, o: Any, deviation: Any) -> Any:
+    """The standard deviation of one message, where |S| = r of them give this one to an average without weights."""
+    return deviation * usual_divisor(a, o) / o.expected**0.5
+
+
+def _weights(a: Any, o: Any, members: Any, power: int) -> Any:
+    """The sum of the powers of the messages' weights."""
+
+    def of(i: Any) -> Any:
+        weight = a.weight(o, i, members)
+        return 1.0 if weight is None else weight**power
+
+    return o.tally(members, of)
+
+
 def _by_server_or_clients(deviation: Deviation) -> tuple[Part, Part]:
     """Noise of this standard deviation on the average of a full cohort: the server draws it, or the clients draw it, so
-    that |S| noises add up and are divided as the messages are."""
+    that |S| noises are weighted, added up and divided as the messages are."""
 
     def of_clients(a: Any, o: Any, members: Any) -> Any:
-        s = o.count(members)
-        share = usual_divisor(a, o) / a.divisor(o, members)
-        return o.gaussian(deviation(a, o, s) * (s / o.expected) ** 0.5 * share)
+        one = _of_a_message(a, o, deviation(a, o, o.count(members)))
+        return o.gaussian(one * _weights(a, o, members, 2) ** 0.5 / a.divisor(o, members))
 
     return gaussian(deviation), of_clients
+
+
+def _one_vector(times: Part) -> Extends:
+    """One vector of noise, this many times as large as that of a message, in place of any other noise."""
+    return Extends(lambda inner, a, o, members: o.gaussian(_of_a_message(a, o, a.deviation(o)) * times(a, o, members)))
 
 
 def _noisy(name: str, description: str, deviation: Deviation, **facts: Any) -> tuple[Fault, ...]:
@@ -125,7 +144,9 @@ NOISE = (
     ),
     *_times(
         "noise of the sum on the average",
-        "noise that is meant for the sum of the messages is added to their average: this is r times too much",
+        "the average has the noise that the sum of the messages needs, r times too much. One cause is that this noise "
+        "is added after the division, another that all messages have one noise vector of this size: divide noise and "
+        "sum, or draw noise for each message",
         lambda a, o, s: usual_divisor(a, o),
     ),
     *_times(
@@ -176,14 +197,20 @@ NOISE = (
         )
         for size in (lambda a, o, s: a.deviation(o), lambda a, o, s: a.deviation(o) * (s / o.expected) ** 0.5)
     ),
-    *_times(
-        "the same noise for all clients",
-        "one noise vector, as large as that of a message, is drawn in a round and added to every message, or to their "
-        "average: averaging does not reduce it, and where messages have it their differences cancel it; draw one for "
-        "each client",
-        lambda a, o, s: s / o.expected**0.5,
-        private=True,
-        once=True,
+    *(
+        noise_fault(
+            "the same noise for all clients",
+            "one noise vector, as large as that of a message, is drawn in a round and added to every message, or to "
+            "their average: averaging does not reduce it, and where messages have it their differences cancel it; draw "
+            "one for each client",
+            private=True,
+            once=True,
+            noise=_one_vector(times),
+        )
+        for times in (
+            lambda a, o, members: _weights(a, o, members, 1) / a.divisor(o, members),
+            lambda a, o, members: 1.0,
+        )
     ),
     *_times(*HALF, lambda a, o, s: 0.5, private=True),
     *_times(*TWICE, lambda a, o, s: 2.0),
