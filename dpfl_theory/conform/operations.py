@@ -79,11 +79,13 @@ class Operations:
         """The gradients (b, d) of the records of client i's next batch, a share of its records.
 
         lots: whether batches may be empty. The function may skip these, so missing batches are empty ones; an empty
-        batch moves nothing, so its place does not matter.
+        batch moves nothing, so its place does not matter. Where s = 1 the function may ask for all records without a
+        batch: a client's batch is missing only if another client has one.
         """
         own = (self._batches or {}).get(int(i), ())
         k = self._taken[i] = self._taken.get(i, -1) + 1
-        if lots and self._batches is not None and share < 1.0 and k >= len(own):
+        missing = k >= len(own) if share < 1.0 else bool(self._batches) and not own
+        if lots and self._batches is not None and missing:
             return self.clients[int(i)].record_gradients(y, [])
         return self.clients[int(i)].record_gradients(y, list(own[k % len(own)]) if own else None)
 

@@ -43,7 +43,7 @@ class BatchRun(NamedTuple):
 
 def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Finding]) -> list[Finding]:
     """The findings on the function's batches."""
-    if (found := _epochs(case, seen)) is not None:
+    if (found := _twice(case, seen) or _epochs(case, seen)) is not None:
         return [found]
     lots = case.reference.algorithm.lots
     if not lots and (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
@@ -57,20 +57,33 @@ def _finding(case: Case, name: str, text: str, seen: str = "", private: bool = T
     return Finding(name, text, seen, case.lines("local"), private=private)
 
 
-def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Finding | None:
-    """Batches whose size is not floor(s R), or that have a record twice."""
-    sizes: dict[tuple[float, int], set[int]] = {}
+def _of_shares(seen: Sequence[ObservedDifference]) -> Iterator[tuple[Path, int, list[Batch]]]:
+    """The path, the client and its batches in a round, where a share of the records is drawn."""
     for one in seen:
-        if "s" not in one.probe.v or one.choices is None:
-            continue
-        path = one.path
-        for reported in one.choices:
-            for client, drawn in reported["batches"].items():
-                if any(len(set(batch)) < len(batch) for batch in drawn):
-                    said = "a record is in a batch twice: the accounting assumes sampling without replacement"
-                    return _finding(case, "records drawn twice", said)
-                key = float(path.v["s"]), len(path.world.records[client].y)
-                sizes.setdefault(key, set()).update(map(len, drawn))
+        if "s" in one.probe.v:
+            for reported in one.choices or ():
+                for client, drawn in reported["batches"].items():
+                    yield one.path, client, drawn
+
+
+def _twice(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
+    """Batches that have a record twice."""
+    for _, client, drawn in _of_shares(seen):
+        if (batch := next((own for own in drawn if len(set(own)) < len(own)), None)) is not None:
+            said = (
+                "a record is in a batch twice, and can then move the sum twice as far: the accounting assumes that a "
+                "batch has a record at most once"
+            )
+            return _finding(case, "records drawn twice", said, f"client {client}: a batch of {sorted(batch)}")
+    return None
+
+
+def _sizes(case: Case, seen: Sequence[ObservedDifference], lots: bool) -> Finding | None:
+    """Batches whose size is not floor(s R)."""
+    sizes: dict[tuple[float, int], set[int]] = {}
+    for path, client, drawn in _of_shares(seen):
+        key = float(path.v["s"]), len(path.world.records[client].y)
+        sizes.setdefault(key, set()).update(map(len, drawn))
     for (s, records), own in sizes.items():
         size = int(s * records * (1.0 + 1e-12))
         if own == {size} or (lots and len(own) > 1):
@@ -144,7 +157,7 @@ def _of(case: Case, path: Path) -> Iterator[BatchRun]:
 
 def _ways(run: BatchRun, records: int) -> float:
     """The number of possible batches of the size: 1 where nothing can be random."""
-    sizes = {len(batch) for steps in run.rounds for batch in steps}
+    sizes = {len(set(batch)) for steps in run.rounds for batch in steps}
     return max((float(math.comb(records, size)) for size in sizes), default=1.0)
 
 
@@ -211,13 +224,14 @@ def _kept(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
 def _in_turn(case: Case, runs: Sequence[BatchRun], on: World) -> Finding | None:
     """Batches that share fewer or more records with the batch before than independent batches do."""
     for within in (True, False):
-        pairs = [pair for pair in _pairs(runs, within) if len(pair[1]) == len(pair[2])]
+        pairs = _pairs(runs, within)
         total = mean = variance = 0.0
-        for client, a, b in pairs:
-            m, records = len(a), len(on.records[client].y)
-            total += len(set(a) & set(b))
-            mean += m * m / records
-            variance += m * (m / records) * (1 - m / records) * (records - m) / max(records - 1, 1)
+        for client, *batches_ in pairs:
+            a, b = map(set, batches_)  # given their sizes, two independent batches share a hypergeometric number
+            records = len(on.records[client].y)
+            total += len(a & b)
+            mean += len(a) * len(b) / records
+            variance += len(a) * (len(b) / records) * (1 - len(b) / records) * (records - len(a)) / max(records - 1, 1)
         if len(pairs) < FEWEST or variance <= 0.0 or abs(total - mean) <= DEVIATIONS * variance**0.5:
             continue
         said = (
