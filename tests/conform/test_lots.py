@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
-from dpfl_theory.conform.comparisons.batches import BatchRun, _in_turn
+from dpfl_theory.conform.comparisons.batches import ROUNDS, RUNS, BatchRun, _in_turn, _likeliest, _one_size
 from dpfl_theory.conform.probes import Plan
 from dpfl_theory.conform.references import references
 from dpfl_theory.conform.result import Conformance
@@ -26,6 +28,17 @@ def poisson(rng: Any, sizes: Any, s: float, kept: Any) -> Any:
 
 def with_replacement(rng: Any, sizes: Any, s: float, kept: Any) -> Any:
     return rng.integers(0, sum(sizes), size=int(s * sum(sizes)))
+
+
+def of_one_size(rng: Any, sizes: Any, s: float, kept: Any) -> Any:
+    return rng.permutation(sum(sizes))[: round(s * sum(sizes))]
+
+
+def in_turn(rng: Any, sizes: Any, s: float, kept: Any) -> Any:
+    left, size = kept.get("left", []), round(s * sum(sizes))
+    left = left if len(left) >= size else rng.permutation(sum(sizes))
+    kept["left"] = left[size:]
+    return left[:size]
 
 
 def by_lots(
@@ -55,6 +68,12 @@ def found(round: Any, **given: Any) -> Conformance:
     return conform(round, "dp-sgd", **{"runs": 0, **given})
 
 
+def three_clients() -> World:
+    reference = references()["dp-sgd"]
+    (v,) = settings(reference, {"s": 1.0}, (), clients=3, cohort=None, scheme=None, relation=None)
+    return Plan(reference, [v]).paths[0].world
+
+
 def names(one: Conformance) -> list[str]:
     return [fault.name for fault in one.faults]
 
@@ -67,9 +86,7 @@ def test_records_that_are_drawn_with_replacement_are_not_said_to_depend_on_earli
 
 def test_batches_share_as_many_records_as_independent_ones_of_as_many_distinct_records() -> None:
     """A batch of five of ten records that is drawn with replacement has four distinct ones on average."""
-    reference = references()["dp-sgd"]
-    (v,) = settings(reference, {"s": 1.0}, (), clients=3, cohort=None, scheme=None, relation=None)
-    on: World = Plan(reference, [v]).paths[0].world
+    on = three_clients()
     records, rng = len(on.records[0].y), np.random.default_rng(3)
     assert records > 2
 
@@ -78,3 +95,37 @@ def test_batches_share_as_many_records_as_independent_ones_of_as_many_distinct_r
 
     case: Any = None  # which a finding would need
     assert _in_turn(case, [run() for _ in range(10)], on) is None
+
+
+@pytest.mark.parametrize("s", [0.5, pytest.param(0.05, marks=pytest.mark.exhaustive)])
+def test_lots_of_one_size_are_not_poisson(s: float) -> None:
+    one = found(by_lots(of_one_size), s=s)
+    assert names(one) == ["batches of a fixed size"]
+    assert "all of 180 lots have" in one.faults[0].evidence
+    assert one.faults[0].private
+    assert found(by_lots(), s=s).verdict == "conforms"
+
+
+@pytest.mark.slow
+def test_lots_that_take_turns_and_have_one_size_are_both() -> None:
+    assert names(found(by_lots(in_turn), s=0.3)) == ["batches of a fixed size", "batches that depend on each other"]
+
+
+def test_poisson_lots_that_are_nearly_everything_are_not_of_a_fixed_size() -> None:
+    """With s = 0.9999 most lots have all records, also of right code."""
+    on = three_clients()
+    whole = [
+        BatchRun(i, ((tuple(range(len(own.y))),),) * ROUNDS)  # the client's records, once in each round
+        for i, own in enumerate(on.records)
+    ]
+    case: Any = None  # which a finding would need
+    assert _one_size(case, [whole] * RUNS, on, 0.9999) is None
+    with pytest.raises(AttributeError):
+        _one_size(case, [whole] * RUNS, on, 0.5)
+
+
+@pytest.mark.parametrize(("records", "s"), [(31, 0.5), (9, 0.999), (7, 0.01)])
+def test_the_likeliest_size_is_that_of_the_binomial_distribution(records: int, s: float) -> None:
+    own = max(math.comb(records, k) * s**k * (1.0 - s) ** (records - k) for k in range(records + 1))
+    assert _likeliest(records, s) == pytest.approx(own, rel=1e-12)
+    assert 0.0 < _likeliest(10**6, s) < 0.05, "also where the number of lots is no float"

@@ -49,8 +49,7 @@ def batches(case: Case, seen: Sequence[ObservedDifference], named: Sequence[Find
     if not lots and (found := _sizes(case, seen, any(fault.name == LOTS for fault in named))) is not None:
         return [found]
     v = next((v for v in case.plan.values if v.get("s", 1.0) < 1.0), None)
-    found = None if v is None else _drawn(case, v)
-    return [] if found is None else [found]
+    return [] if v is None else _drawn(case, v)
 
 
 def _finding(case: Case, name: str, text: str, seen: str = "", private: bool = True) -> Finding:
@@ -128,21 +127,24 @@ def _epochs(case: Case, seen: Sequence[ObservedDifference]) -> Finding | None:
     return None
 
 
-def _drawn(case: Case, v: Values) -> Finding | None:
-    """Batches that are not drawn again. The error probability is far below that of the tests on samples."""
+def _drawn(case: Case, v: Values) -> list[Finding]:
+    """Batches that are not drawn again, and lots of a fixed size. The error probability is far below that of the tests
+    on samples."""
     asked = set(case.subject.taken.values())
     own = dict(v)
     if "K" in asked:
         own = case.reference.with_defaults({**own, "K": STEPS})
     on = world(case.reference, own, next(iter(SHARES)), 31)
     who = tuple(cohorts(own, 1, 31)) * ROUNDS
-    runs = [run for k in range(RUNS) for run in _of(case, Path(own, replace(on, seed=1000 + k), who))]
-    runs = [run for run in runs if _ways(run, len(on.records[run.client].y)) > 1.0]
+    together = [[*_of(case, Path(own, replace(on, seed=1000 + k), who))] for k in range(RUNS)]
+    runs = [run for one in together for run in one if _ways(run, len(on.records[run.client].y)) > 1.0]
     if not runs:
-        return None
-    if case.reference.algorithm.lots and (found := _no_lots(case, runs)) is not None:
-        return found
-    return _fixed(case, runs) or _kept(case, runs) or _apart(case, runs, on) or _in_turn(case, runs, on)
+        return []
+    if (found := _fixed(case, runs) or _kept(case, runs)) is not None:  # then all else follows from this
+        return [found]
+    lots = case.reference.algorithm.lots
+    size = (_no_lots(case, runs) or _one_size(case, together, on, float(v["s"]))) if lots else None
+    return [one for one in (size, _apart(case, runs, on) or _in_turn(case, runs, on)) if one is not None]
 
 
 def _of(case: Case, path: Path) -> Iterator[BatchRun]:
@@ -179,18 +181,45 @@ def _fixed(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
 
 
 def _no_lots(case: Case, runs: Sequence[BatchRun]) -> Finding | None:
-    """Batches of one size, where records should be drawn independently."""
+    """Batches of one size of each client, where records should be drawn independently."""
     sizes: dict[int, list[int]] = {}
     for run in runs:
-        sizes.setdefault(run.client, []).extend(len(batch) for steps in run.rounds for batch in steps)
+        sizes.setdefault(run.client, []).extend(_size(steps) for steps in run.rounds if steps)
     if any(len(set(own)) > 1 for own in sizes.values()) or max(map(len, sizes.values())) < FEWEST:
         return None
+    client, own = next(iter(sizes.items()))
+    return _not_poisson(case, "batches", f"client {client}: {len(own)} batches of {own[0]} records")
+
+
+def _one_size(case: Case, together: Sequence[Sequence[BatchRun]], on: World, s: float) -> Finding | None:
+    """Lots of one size in all, of all clients' records together. Poisson lots are said to be so with a probability of
+    at most `CHANCE`. together: all clients' batches, by run."""
+    sizes = [sum(_size(run.rounds[k]) for run in one) for one in together for k in range(ROUNDS)]
+    records = sum(len(own.y) for own in on.records)
+    if len(set(sizes)) > 1 or _likeliest(records, s) ** (len(sizes) - 1) > CHANCE:
+        return None
+    return _not_poisson(case, "lots", f"all of {len(sizes)} lots have {sizes[0]} of {records} records")
+
+
+def _not_poisson(case: Case, what: str, seen: str) -> Finding:
     said = (
-        "batches always have the same size, but the algorithm draws each record independently (Poisson sampling): the "
+        f"{what} always have the same size, but the algorithm draws each record independently (Poisson sampling): the "
         "epsilon of Poisson sampling does not hold for them"
     )
-    client, own = next(iter(sizes.items()))
-    return _finding(case, "batches of a fixed size", said, f"client {client}: {len(own)} batches of {own[0]} records")
+    return _finding(case, "batches of a fixed size", said, seen)
+
+
+def _size(steps: Sequence[Batch]) -> int:
+    """The number of distinct records: a function may ask for one again."""
+    return len(set().union(*steps))
+
+
+def _likeliest(records: int, s: float) -> float:
+    """The largest probability of a size of Poisson lots, 0 < s < 1. m lots have the size of the first one with at most
+    its (m - 1)-th power."""
+    many = min(int((records + 1) * s), records)
+    ways = math.lgamma(records + 1) - math.lgamma(many + 1) - math.lgamma(records - many + 1)
+    return math.exp(ways + many * math.log(s) + (records - many) * math.log1p(-s))
 
 
 def _pairs(runs: Sequence[BatchRun], within: bool) -> list[tuple[int, Batch, Batch]]:
