@@ -71,7 +71,10 @@ def decay(strength: float) -> Fault:
     )
 
 
-DIVIDED = "which is random and not covered by the accounting: divide it by the expected size s N"
+DIVIDED = (
+    "in place of the expected size s N. Where the size is random, the accounting does not cover it; a constant size "
+    "near s N changes little. Divide by s N"
+)
 OWN = (
     average_fault(
         "the lot is divided by its size",
@@ -94,7 +97,7 @@ OWN = (
     average_fault(
         "the mean of the clients' means",
         "each client's part of the lot is divided by its own size, and these means are averaged: records of clients "
-        "with few of them count more, and the divisor is random",
+        "with few of them count more. Divide the sum over the lot by the expected size s N",
         private=True,
         message=bounded(lambda a, o, g: sum(o.clip(row, a.threshold) for row in g) / max(len(g), 1) + o.zero),
         size=lambda a, o, updates: o.n,

@@ -129,3 +129,11 @@ def test_the_likeliest_size_is_that_of_the_binomial_distribution(records: int, s
     own = max(math.comb(records, k) * s**k * (1.0 - s) ** (records - k) for k in range(records + 1))
     assert _likeliest(records, s) == pytest.approx(own, rel=1e-12)
     assert 0.0 < _likeliest(10**6, s) < 0.05, "also where the number of lots is no float"
+
+
+@pytest.mark.slow
+def test_a_division_by_the_size_is_told_with_a_fixed_size_and_is_not_said_to_be_random() -> None:
+    for draw, more in ((of_one_size, ["batches of a fixed size"]), (poisson, [])):
+        one = found(by_lots(draw, lambda lot, N, s: max(len(lot), 1)))
+        assert names(one) == ["the lot and its noise are divided by its size", *more]
+        assert "Where the size is random, the accounting does not cover it" in one.faults[0].description
