@@ -6,6 +6,7 @@ import contextlib
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ from dpfl_theory.conform.probes import (
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player, Reference
 from dpfl_theory.conform.result import Finding, joined
-from dpfl_theory.conform.traces import chosen
+from dpfl_theory.conform.settings import SHARES, cohorts, world
+from dpfl_theory.conform.traces import chosen, points_of
 from dpfl_theory.conform.user_function import Subject, UserFunctionError
 from dpfl_theory.core.algorithm import Reading
 from dpfl_theory.errors import InputError
@@ -36,6 +38,8 @@ MOST = 4
 """Number of source lines that a finding shows."""
 SEEDS = 40
 """Number of seeds that are tried until a coin comes up twice, or the same members take part."""
+LOTS = 40
+"""Number of seeds that are tried until a lot is empty. Where a lot has one record on average, one in three is."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -186,6 +190,28 @@ class Case:
         if not 0 < len(failing) < path.world.n:
             return ""
         return f"of cohorts of a single client, it fails on {joined(failing)}, and runs on the others"
+
+    @cached_property
+    def empty_lot(self) -> list[Path]:
+        """A round in which the function asks for no record, where lots are drawn; nothing where none was met. In
+        another round with the same share it asks for some, and does not fail, so that the lot is the reason."""
+        v = {**self.plan.values[0], "s": 1.0}
+        if not self.reference.algorithm.lots or "s" not in self.subject.taken.values():
+            return []
+        on = world(self.reference, v, next(iter(SHARES)), 3)
+        v["s"] = (1.0 + 1e-9) / sum(len(own.y) for own in on.records)  # so that s N, if rounded down, is not zero
+        found, asked = list[Path](), False
+        for seed in range(LOTS):
+            one = replace(on, name=f"with an empty lot at s = {v['s']:.3g}", seed=seed, log=[])
+            path = Path(v, one, tuple(cohorts(v, 1, 3)))
+            failing = self._failing(path, *path.who)
+            if points_of(one.log or ()):
+                asked = asked or failing is None
+            else:
+                found.append(replace(path, world=replace(one, log=None)))
+            if found and asked:
+                return found[:1]
+        return []
 
     def _failing(self, path: Path, *who: Any) -> UserFunctionError | None:
         """The error in rounds of these cohorts, if the function fails there."""

@@ -44,8 +44,10 @@ def in_turn(rng: Any, sizes: Any, s: float, kept: Any) -> Any:
 def by_lots(
     draw: Lot = poisson,
     divisor: Callable[[Any, int, float], float] = lambda lot, N, s: s * N,
+    check: Callable[[Any, int, float], Any] = lambda lot, N, s: None,
 ) -> Any:
-    """DP-SGD whose lots are drawn from the records of all clients together."""
+    """DP-SGD whose lots are drawn from the records of all clients together. check: what the round returns in place of
+    its w, if this is not None."""
 
     def round(
         w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, C: float, s: float, z: float
@@ -53,6 +55,8 @@ def by_lots(
         sizes, total, kept = [len(client) for client in clients], np.zeros_like(w), dict(state or {})
         ends = np.cumsum(sizes)
         lot = draw(rng, sizes, s, kept)
+        if (instead := check(lot, sum(sizes), s)) is not None:
+            return w + instead, kept
         for client, end in zip(clients, ends):
             mine = lot[(lot >= end - len(client)) & (lot < end)] - (end - len(client))
             if len(mine):
@@ -137,3 +141,43 @@ def test_a_division_by_the_size_is_told_with_a_fixed_size_and_is_not_said_to_be_
         one = found(by_lots(draw, lambda lot, N, s: max(len(lot), 1)))
         assert names(one) == ["the lot and its noise are divided by its size", *more]
         assert "Where the size is random, the accounting does not cover it" in one.faults[0].description
+
+
+def only_some(lot: Any, N: int, s: float) -> None:
+    if s * N < 1.0:
+        raise ValueError("a lot has no record on average")
+
+
+def only_large(lot: Any, N: int, s: float) -> None:
+    if s < 0.3:
+        raise ValueError("the share is too small")
+
+
+def raises(lot: Any, N: int, s: float) -> None:
+    if not len(lot):
+        raise ZeroDivisionError("no record")
+
+
+@pytest.mark.exhaustive(keep=1)
+@pytest.mark.parametrize(
+    ("check", "name"),
+    [
+        (lambda lot, N, s: None if len(lot) else 0.0, "no noise in an empty lot"),
+        (raises, "fails in an empty lot"),
+        (only_some, None),
+        (only_large, None),
+    ],
+    ids=["skipped", "raises", "no record on average is refused", "small shares are refused"],
+)
+def test_an_empty_lot_has_noise(check: Any, name: str | None) -> None:
+    one = found(by_lots(check=check), s=0.5)
+    assert names(one) == ([] if name is None else [name])
+    assert one.verdict == ("conforms" if name is None else "differs")
+    assert any(fault.private for fault in one.faults) == (name == "no noise in an empty lot")
+
+
+@pytest.mark.slow
+def test_a_division_by_the_size_of_an_empty_lot_fails() -> None:
+    one = found(by_lots(divisor=lambda lot, N, s: len(lot)))
+    assert names(one) == ["the lot and its noise are divided by its size", "fails in an empty lot"]
+    assert "not finite" in one.faults[1].description

@@ -104,19 +104,17 @@ def _in_part(case: Case, path: Path) -> bool:
 
 
 def _of_nobody(case: Case) -> list[Finding]:
-    """A round without participants."""
-    for path in case.plan.empty:
-        try:
-            w = probe_without_noise(case.subject, path.world, path.v, path.who).w
-        except UserFunctionError as error:
-            where = (error.place,) if error.place else ()
-            said = f"a round in which no client takes part, as happens under independent sampling: {error}"
-            return [Finding("fails without clients", said, lines=where)]
-        if not np.isfinite(w).all():
-            said = (
-                "a round in which no client takes part, as happens under independent sampling, gives numbers that are "
-                "not "
-                "finite"
-            )
-            return [Finding("fails without clients", said, lines=case.lines("average"))]
+    """A round without participants, and a step without records."""
+    for paths, name, where in (
+        (case.plan.empty, "fails without clients", "a round in which no client takes part"),
+        (case.empty_lot, "fails in an empty lot", "a step whose lot is empty"),
+    ):
+        said = f"{where}, as happens under independent sampling"
+        for path in paths:
+            try:
+                w = probe_without_noise(case.subject, path.world, path.v, path.who).w
+            except UserFunctionError as error:
+                return [Finding(name, f"{said}: {error}", lines=(error.place,) if error.place else ())]
+            if not np.isfinite(w).all():
+                return [Finding(name, f"{said}, gives numbers that are not finite", lines=case.lines("average"))]
     return []

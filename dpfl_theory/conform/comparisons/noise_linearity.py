@@ -1,5 +1,5 @@
 """Whether the added noise is the drawn normal numbers times a matrix. The noise must not be clipped, rounded or
-transformed. It must not be the same in every run, and not be left out where clients send nothing."""
+transformed. It must not be the same in every run, and not be left out where clients send nothing or a lot is empty."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from dpfl_theory.problems.base import Array
 NOT_GAUSSIAN = "noise that is not Gaussian"
 FIXED = "noise from a fixed seed"
 NOBODY = "no noise without clients"
+EMPTY = "no noise in an empty lot"
 DEPENDS = "noise that depends on the data"
 CHANGES = "noise that changes with the rounds"
 STAYS = "noise that stays the same over the rounds"
@@ -186,6 +187,12 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
             "reveals this: add the noise in every round",
         ),
         (
+            case.empty_lot,
+            EMPTY,
+            "a step whose lot is empty, as happens under Poisson sampling, adds no noise, so that w reveals this: add "
+            "the noise in every step",
+        ),
+        (
             [case.plan.silent_round],
             DEPENDS,
             "no noise is added where the clients have nothing to send, so that w reveals this: add the noise whatever "
@@ -201,10 +208,10 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
         try:
             if all(_noisy(one, paths, STEP) for one in players) and not _noisy(case.subject, paths, case.plan.step):
                 where = case.lines("noise")
-                # A client that sends zero still takes part, so that its cohort is not empty. One that is removed may
-                # have been the only one.
+                # A client that sends zero still takes part, so that its cohort is not empty, and so with a record and
+                # its lot. One that is removed may have been the only one.
                 removed = case.plan.values[0]["relation"] == "add-remove"
-                unaccounted = removed or name != NOBODY
+                unaccounted = removed or name == DEPENDS
                 found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=unaccounted))
         except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
