@@ -6,6 +6,7 @@ local steps and the server's step are compared separately.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,9 +18,10 @@ import numpy as np
 from dpfl_theory.conform.probes import DOUBLE, PATH, Memory, Path
 from dpfl_theory.conform.randomness import RecordingGenerator
 from dpfl_theory.conform.references import Player
-from dpfl_theory.conform.world import Call, Client, World
+from dpfl_theory.conform.world import Call, Client, Records, World
 from dpfl_theory.problems.base import Array
 
+Batch = tuple[int, ...]
 Points = Mapping[int, Array]
 """The points (m, d) at which each client takes gradients, in order; a point that follows itself counts once."""
 
@@ -66,7 +68,7 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
     found, rng = list[dict[str, Any]](), RecordingGenerator(path.world.seed).use_means()
     log = _Log(rng)
     on = replace(path.world, log=log)
-    w, state, clients = on.start, None, on.clients()
+    w, state, clients, single = on.start, None, on.clients(), True
     for k, cohort in enumerate(path.who):
         log.clear()
         log.numbers.clear()
@@ -77,7 +79,9 @@ def chosen(player: Player, path: Path) -> list[dict[str, Any]]:
         asked = any(not call.apart for call in log)
         steps = _steps(log, points, batches)
         found.append({"moved": moved, "batches": batches, "points": points, "steps": steps, "asked": asked})
-        w = after
+        w, single = after, single and _is_single(log)
+    if single:
+        _count_records_once(on, found)
     if float(path.v.get("p", 1.0)) < 1.0 and all(choices["moved"] for choices in found):
         log.clear()
         player(w, state, clients, path.who[-1], rng, {**path.v, "number": len(path.who)})
@@ -109,35 +113,76 @@ class _Log(list[Call]):
         self.numbers.append(self.rng.numbers)
 
 
-def _batches(on: World, log: _Log) -> dict[int, list[tuple[int, ...]]]:
+def _is_single(log: _Log) -> bool:
+    """Whether each call is for one record."""
+    return all(call.batch is not None and len(call.batch) == 1 for call in log)
+
+
+def _count_records_once(on: World, found: Sequence[dict[str, Any]]) -> None:
+    """Where every record of every batch was asked for equally often, a function asked for each of them again: first
+    for its gradient's norm. Records that are drawn with replacement come once and twice. The batches of a client whose
+    gradients are all zero are unknown then, and have no effect."""
+    moving = []
+    for choices in found:
+        for i, own in choices["batches"].items():
+            every = tuple(range(len(on.records[i].y)))
+            if _moves(on.records[i], choices["points"][i][0], every):
+                moving.append((choices, i, own))
+    counts = {count for *_, own in moving for batch in own for count in Counter(batch).values()}
+    if len(counts) != 1 or counts == {1}:
+        return
+    for choices in found:
+        choices["batches"] = {}
+    for choices, i, own in moving:
+        choices["batches"][i] = [tuple(dict.fromkeys(batch)) for batch in own]
+
+
+def _batches(on: World, log: _Log) -> dict[int, list[Batch]]:
     """Each client's batches of records. A function may take a batch in parts: successive calls at one point, with no
     noise in between. They are one batch if they ask for single gradients, or if every call is for one record."""
-    batches: dict[int, list[tuple[int, ...]]] = {}
-    single = all(call.batch is not None and len(call.batch) == 1 for call in log)
+    batches: dict[int, list[tuple[Array, Batch]]] = {}
+    single = _is_single(log)
     last: tuple[Call, int] | None = None
     for call, numbers in zip(log, log.numbers):
         if call.batch is None:
             continue
         own = batches.setdefault(call.client, [])
         parts = last is not None and last[1] == numbers and (single or (last[0].apart and call.apart))
-        if parts and last is not None and _one_batch(on, last[0], call, own, single):
-            own[-1] += call.batch
+        if parts and last is not None and _one_batch(on, last[0], call, own[-1][1] if own else (), single):
+            own[-1] = own[-1][0], own[-1][1] + call.batch
         else:
-            own.append(call.batch)
+            own.append((call.w, call.batch))
         last = call, numbers
-    return batches
+    return {i: _asked_once(on.records[i], own) for i, own in batches.items()}
 
 
-def _one_batch(on: World, one: Call, two: Call, own: Sequence[tuple[int, ...]], single: bool) -> bool:
-    """Whether two successive calls belong to one batch: the point is the same, and the first batch would have moved it.
-    single: whether each call is for one record, which shows the batches also where nothing moves."""
+def _asked_once(records: Records, own: Sequence[tuple[Array, Batch]]) -> list[Batch]:
+    """The batches of a client, with their points, without those that it asked for again at the same point, which the
+    first time would have moved: a function may ask for norms first."""
+    found = [batch for _, batch in own[:1]]
+    for (before, one), (w, two) in itertools.pairwise(own):
+        again = np.array_equal(before, w) and sorted(one) == sorted(two)
+        if not again or not _moves(records, w, two):
+            found.append(two)
+    return found
+
+
+def _moves(records: Records, w: Array, batch: Batch) -> bool:
+    """Whether any record of a batch has a gradient other than zero at w."""
+    x, y = records
+    return bool(np.any(x[list(batch)] @ w != y[list(batch)]))
+
+
+def _one_batch(on: World, one: Call, two: Call, before: Batch, single: bool) -> bool:
+    """Whether two successive calls belong to one batch, of which ``before`` was taken: the point is the same, and the
+    first part would have moved it. single: whether each call is for one record, which shows the batches also where
+    nothing moves."""
     if one.client != two.client or not np.array_equal(one.w, two.w) or two.batch is None:
         return False
-    x, y = on.records[two.client]
+    records = on.records[two.client]
     if single:
-        return two.batch[0] not in own[-1] or bool(np.any(x @ two.w != y))
-    before = list(own[-1])
-    return not {*two.batch} & {*before} and bool(np.any(x[before] @ two.w != y[before]))
+        return two.batch[0] not in before or _moves(records, two.w, tuple(range(len(records.y))))
+    return not {*two.batch} & {*before} and _moves(records, two.w, before)
 
 
 def _together(points: Points) -> bool:

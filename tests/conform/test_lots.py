@@ -181,3 +181,80 @@ def test_a_division_by_the_size_of_an_empty_lot_fails() -> None:
     one = found(by_lots(divisor=lambda lot, N, s: len(lot)))
     assert names(one) == ["the lot and its noise are divided by its size", "fails in an empty lot"]
     assert "not finite" in one.faults[1].description
+
+
+# Records that are asked for again
+
+
+def clipped(g: Any, norms: Any, C: float) -> Any:
+    return (np.asarray(g) * np.minimum(1.0, C / np.maximum(norms, 1e-300))[:, None]).sum(axis=0)
+
+
+def lot_again(client: Any, y: Any, lot: Any, C: float) -> Any:
+    norms = np.linalg.norm(client.record_gradients(y, lot), axis=1)
+    return clipped(client.record_gradients(y, lot), norms, C)
+
+
+def norms_first(client: Any, y: Any, lot: Any, C: float) -> Any:
+    norms = [np.linalg.norm(client.gradient(y, [j])) for j in lot]
+    return clipped([client.gradient(y, [j]) for j in lot], norms, C)
+
+
+def each_again(client: Any, y: Any, lot: Any, C: float) -> Any:
+    return sum(norms_first(client, y, [j], C) for j in lot)
+
+
+def step_of_lots(
+    total: Any,
+    draw: Callable[[Any, int, float], Any] = lambda rng, R, s: np.flatnonzero(rng.random(R) < s),
+) -> Any:
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, C: float, s: float, z: float
+    ) -> Any:
+        lots = [draw(rng, len(client), s) for client in clients]
+        whole = sum(total(client, w, lot, C) for client, lot in zip(clients, lots) if len(lot))
+        return w - lr * (whole + rng.normal(0.0, z * C, w.shape)) / (s * sum(map(len, clients))), state
+
+    return round
+
+
+def steps_of_batches(total: Any) -> Any:
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: float,
+        beta: float,
+        K: int,
+        C: float,
+        s: float,
+        z: float,
+    ) -> Any:
+        ends = []
+        for i in cohort:
+            y, size = w.copy(), int(s * len(clients[i]))
+            for _ in range(K):
+                batch = rng.choice(len(clients[i]), size, replace=False)
+                noise = rng.normal(0.0, 2.0 * C * z, w.shape)
+                y = y - lr * (total(clients[i], y, batch, C) + noise) / size
+            ends.append(y)
+        return w + beta * (np.mean(ends, axis=0) - w), state
+
+    return round
+
+
+@pytest.mark.exhaustive(keep=2)
+@pytest.mark.parametrize("as_", ["dp-sgd", "dp-fedavg-record"])
+@pytest.mark.parametrize("total", [lot_again, norms_first, each_again])
+def test_records_whose_gradients_are_computed_twice_are_not_drawn_twice(as_: str, total: Any) -> None:
+    round = step_of_lots(total) if as_ == "dp-sgd" else steps_of_batches(total)
+    one = conform(round, as_, runs=0)
+    assert one.verdict == "conforms", str(one)
+
+
+def test_records_that_are_drawn_twice_and_taken_one_by_one_are_drawn_twice() -> None:
+    one = found(step_of_lots(each_again, lambda rng, R, s: rng.integers(0, R, size=int(s * R))))
+    assert "records drawn twice" in names(one)
