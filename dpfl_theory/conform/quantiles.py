@@ -34,3 +34,13 @@ def binomial(share: float, trials: int, p: float) -> int:
     count: int = math.ceil(special.bdtrik(share, trials, p))
     less = max(count - 1, 0)
     return less if special.bdtr(less, trials, p) >= share else count
+
+
+def binomial_tails(low: int, high: int, trials: int, p: float) -> tuple[float, float]:
+    """The probabilities of a count below ``low``, and of one above ``high``.
+
+    >>> binomial_tails(1, 1, 2, 0.5)
+    (0.25, 0.25)
+    """
+    below = float(special.bdtr(low - 1, trials, p)) if low > 0 else 0.0
+    return below, float(special.bdtrc(high, trials, p))

@@ -742,6 +742,46 @@ def test_right_samplers_are_accused_at_most_as_often_as_stated(scheme: str) -> N
     assert not any(sampled(ways[scheme], v, seed, 0.05).findings for seed in range(3))
 
 
+def members_at_rate(n: int, rng: Any, r: float = 3.0) -> Any:
+    return np.flatnonzero(rng.random(n) < r / n)
+
+
+def drawn_until(n: int, rng: Any, right: Callable[[int], bool], r: float = 3.0) -> Any:
+    """A cohort that is drawn again until its size is right."""
+    while not right(len(found := members_at_rate(n, rng, r))):
+        pass
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sampler", "name"),
+    [
+        (lambda n, rng: drawn_until(n, rng, lambda size: size > 0), "no empty cohorts"),
+        (lambda n, rng: drawn_until(n, rng, lambda size: size > 1), "no cohorts of fewer than 2 clients"),
+        (lambda n, rng: drawn_until(n, rng, lambda size: size <= 5), "no cohorts of more than 5 clients"),
+        # other causes of missing sizes have names of their own
+        (lambda n, rng: members_at_rate(n, rng, 6.5), "a wrong sampling rate"),
+        (lambda n, rng: rng.permutation(n)[: 1 + 4 * rng.integers(2)], "clients that are not independent"),
+    ],
+)
+def test_independent_sampling_leaves_out_no_size(sampler: Any, name: str) -> None:
+    drawn = sampled(sampler, {"n": 7, "r": 3.0, "scheme": "poisson"}, 0, 1e-6)
+    assert [(one.name, one.private) for one in drawn.findings] == [(name, True)]
+
+
+def test_empty_cohorts_that_are_drawn_again_are_named_where_the_rate_is_off_too() -> None:
+    again = lambda n, rng: drawn_until(n, rng, lambda size: size > 0, 1.0)  # noqa: E731
+    drawn = sampled(again, {"n": 3, "r": 1.0, "scheme": "poisson"}, 0, 1e-6)
+    assert [one.name for one in drawn.findings] == ["no empty cohorts"]
+
+
+@pytest.mark.parametrize(("n", "r"), [(7, 1.0), (7, 6.0), (30, 3.0), (60, 12.0)])
+def test_sizes_that_are_unlikely_are_not_asked_for(n: int, r: float) -> None:
+    """Each errs with probability 0.05; where no size is likely to be left out, with much less."""
+    v = {"n": n, "r": r, "scheme": "poisson"}
+    assert not any(sampled(lambda n, rng: members_at_rate(n, rng, r), v, seed, 0.05).findings for seed in range(2))
+
+
 def test_a_sampler_that_cannot_be_loaded_anew_is_left_open() -> None:
     own = np.random.default_rng(5)
     one = found(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dpfl_theory.algorithms.user_files import module_from_file
-from dpfl_theory.conform.quantiles import binomial, chi_square_over_degrees
+from dpfl_theory.conform.quantiles import binomial, binomial_tails, chi_square_over_degrees
 from dpfl_theory.conform.references import Values
 from dpfl_theory.conform.result import Finding
 from dpfl_theory.errors import InputError, format_error
@@ -77,12 +77,9 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
     alike = _predicted(again, counts)
     if wrong := [*filter(None, [_sizes(counts, n, r, scheme), alike])]:
         return SamplerResult(wrong)
-    if found := _rates(counts, r, scheme, alpha / 4):
-        # the limits of a rate need independent cohorts
-        return SamplerResult([_rounds(counts, r, scheme, alpha / 4, counts.mean(axis=0)) or found])
-    if found := _pairs(counts > 0, r, scheme, alpha / 4) or _rounds(counts, r, scheme, alpha / 4):
+    if scheme == "poisson" and (found := _missing(counts, r, seed, alpha / 5)):
         return SamplerResult([found])
-    if scheme == "poisson" and (found := _spread(counts > 0, r, alpha / 4)):
+    if found := _drawn_otherwise(counts, r, scheme, alpha / 5):
         return SamplerResult([found])
     if not used and again is None and _independent(sampler, n, seed):
         why = (
@@ -92,6 +89,16 @@ def sampled(sampler: Callable[..., Any], v: Values, seed: int, alpha: float) -> 
         )
         return SamplerResult([], why)
     return SamplerResult([])
+
+
+def _drawn_otherwise(counts: np.ndarray, r: float, scheme: str, alpha: float) -> Finding | None:
+    """Cohorts that are not drawn as the scheme says, by four tests that each err with probability at most alpha."""
+    if found := _rates(counts, r, scheme, alpha):
+        # the limits of a rate need independent cohorts
+        return _rounds(counts, r, scheme, alpha, counts.mean(axis=0)) or found
+    if found := _pairs(counts > 0, r, scheme, alpha) or _rounds(counts, r, scheme, alpha):
+        return found
+    return _spread(counts > 0, r, alpha) if scheme == "poisson" else None
 
 
 OTHERWISE = ": give `sampling` or `cohort` if yours assumes another one"
@@ -120,6 +127,35 @@ def _sizes(counts: np.ndarray, n: int, r: float, scheme: str) -> Finding | None:
         )
         return Finding("cohorts without replacement", said, f"none of {DRAWS} cohorts has a client twice")
     return None
+
+
+def _missing(counts: np.ndarray, r: float, seed: int, alpha: float) -> Finding | None:
+    """Sizes of cohorts that independent draws have and the sampler leaves out: empty cohorts, small or large ones.
+
+    All draws of a right sampler leave out a size with probability (1 - q)^DRAWS, q being that of the smaller, or of the
+    larger sizes. The events of different sizes are nested, so each side errs with probability at most alpha/2. Another
+    cause, such as a wrong rate, is excluded: with independent cohorts of these sizes put back, the cohorts must be
+    those of the scheme.
+    """
+    n, sizes = counts.shape[1], counts.sum(axis=1)
+    low, high = int(sizes.min()), int(sizes.max())
+    drawn = np.random.default_rng([seed, 29]).random((DRAWS, n)) < r / n
+    kept = (low <= drawn.sum(axis=1)) & (drawn.sum(axis=1) <= high)
+    whole = drawn.astype(counts.dtype)
+    whole[kept] = counts[: int(kept.sum())]
+    small, large = binomial_tails(low, high, n, r / n)
+    missing = [DRAWS * math.log1p(-q) < math.log(alpha / 2) for q in (small, large)]
+    if not any(missing) or _drawn_otherwise(whole, r, "poisson", alpha):
+        return None
+    which = "empty cohorts" if low == 1 else f"cohorts of fewer than {low} clients"
+    which, q = (which, small) if missing[0] else (f"cohorts of more than {high} clients", large)
+    said = (
+        "independent (Poisson) sampling gives some, and the sampler none. One cause is that they are drawn again. "
+        "Clients then take part with another probability and not independently, as the amplification by sampling "
+        "assumes: use every cohort that is drawn"
+    )
+    seen = f"0 of {DRAWS} cohorts are such, and {q * DRAWS:.0f} are expected"
+    return Finding(f"no {which}", said, seen, private=True)
 
 
 def _rates(counts: np.ndarray, r: float, scheme: str, alpha: float) -> Finding | None:
