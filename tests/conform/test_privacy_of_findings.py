@@ -8,8 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpfl_theory.conform.comparisons import neighbours
 from dpfl_theory.conform.comparisons.cohort import sampled
+from dpfl_theory.conform.probes import probe_without_noise
+from dpfl_theory.conform.references import references
 from dpfl_theory.conform.run import conform
+from dpfl_theory.conform.settings import SHARES, cohorts, settings, world
 from dpfl_theory.errors import InputError
 
 
@@ -216,3 +220,40 @@ def test_a_mask_of_clients_is_refused() -> None:
         sampled(lambda n, rng: rng.random(n) < 0.5, {"n": 6, "r": 3.0, "scheme": "poisson"}, 0, 1e-6)
     with pytest.raises(InputError, match="client -1"):
         sampled(lambda n, rng: [-1, 5], {"n": 6, "r": 2.0, "scheme": "fixed"}, 0, 1e-6)
+
+
+def clipped_means(w, state, clients, cohort, rng, *, lr, max_grad_norm, q, noise_multiplier):  # type: ignore[no-untyped-def]
+    """DP-SGD that clips the mean of a client's part of the lot."""
+    total = 0.0 * w
+    for client in clients:
+        picked = np.nonzero(rng.random(len(client)) < q)[0]
+        if picked.size:
+            total = total + picked.size * clip(client.gradient(w, picked), max_grad_norm)
+    total = total + rng.normal(0.0, noise_multiplier * max_grad_norm, len(w))
+    return w - lr * total / (q * sum(len(client) for client in clients)), state
+
+
+def test_a_record_of_a_client_with_several_may_count_more() -> None:
+    found = conform(clipped_means, "dp-sgd", runs=0)
+    assert [fault.name for fault in found.faults] == ["clip of the lot's mean", "more than the declared sensitivity"]
+    assert "which has 6" in found.faults[1].evidence
+    assert found.privacy["distance"] > 5.0 * found.privacy["sensitivity"]
+
+
+@pytest.mark.parametrize("name", ["dp-fedavg-record", "dp-scaffold", "dp-sgd"])
+@pytest.mark.parametrize("relation", ["zero-out", "replace"])
+def test_a_record_moves_algorithms_as_allowed_whatever_the_data(name: str, relation: str) -> None:
+    reference = references()[name]
+    taken = {p.symbol for p in reference.parameters}
+    v = settings(reference, {}, taken, clients=7, cohort=None, scheme=None, relation=relation)[0]
+    level = float(v[reference.level])
+    for seed, lengths in enumerate(SHARES):
+        on = world(reference, v, lengths, seed)
+        (who,) = cohorts(v, 1, seed)
+        most = max(map(int, who), key=lambda j: len(on.records[j].y))
+        sizes = [len(on.records[j].y) for j in sorted(range(on.n), key=lambda j: j != most)]
+        for _, one, other, path in neighbours.pairs_of_client(v, on, who, most, level, (0.5, 1e3)):
+            ends = [probe_without_noise(reference.round, x, v, path.who).w[-1] for x in (one, other)]
+            allowed = reference.sensitivity({**v, "sizes": sizes})
+            assert allowed is not None
+            assert float(np.linalg.norm(ends[0] - ends[1])) <= allowed * (1.0 + neighbours.ROUNDING)

@@ -49,19 +49,34 @@ class Pair:
         return float(np.linalg.norm(self.shift))
 
     @property
+    def records(self) -> int:
+        """The number of records of the client that differs."""
+        return len(self.one.records[_differing(self.one, self.other)].y)
+
+    @property
     def refutes(self) -> bool:
         """Whether the distance exceeds the allowed one, and the noise is not larger by the same factor."""
         return self.distance > self.allowed * (1.0 + ROUNDING) and self.mu > self.claimed * (1.0 + SPREAD)
 
 
 def _record_pairs(reference: Reference, v: Values, who: Array) -> Iterator[tuple[str, World, World, Path]]:
-    """Worlds that differ in one record of one client."""
+    """Worlds that differ in one record of one client: of the one with the fewest records, where a record counts most;
+    and of the one with the most, whose other records a bound on their mean would let count too."""
     on = world(reference, v, next(iter(SHARES)), 23)
-    i = min((int(j) for j in who), key=lambda j: len(on.records[j].y))
-    own, d = on.records[i], on.d
-    level, count = float(v[reference.level]), len(own.y)
-    for direction, words in _directions(d):
-        for times in (10.0, 1e3, 0.5):
+    members = sorted((int(j) for j in who), key=lambda j: len(on.records[j].y))
+    yield from pairs_of_client(v, on, who, members[0], float(v[reference.level]), (10.0, 1e3, 0.5))
+    if len(on.records[members[-1]].y) > 1 and members[-1] != members[0]:
+        yield from pairs_of_client(v, on, who, members[-1], float(v[reference.level]), (1e3,))
+
+
+def pairs_of_client(
+    v: Values, on: World, who: Array, i: int, level: float, lengths: Sequence[float]
+) -> Iterator[tuple[str, World, World, Path]]:
+    """Worlds that differ in the first record of client i, whose gradient has these multiples of the threshold."""
+    own = on.records[i]
+    count = len(own.y)
+    for direction, words in _directions(on.d):
+        for times in lengths:
             worlds = []
             for sign in (1.0, -1.0 if v["relation"] == "replace" else 0.0):
                 x, y = own.x.copy(), own.y.copy()
@@ -165,10 +180,15 @@ def _nothing(player: Player, reference: Reference, v: Values) -> float:
     return 0.0
 
 
+def _differing(one: World, other: World) -> int:
+    """The client whose records differ."""
+    return next(i for i in range(one.n) if one.records[i] is not other.records[i])
+
+
 def _allowed(reference: Reference, v: Values, one: World, other: World) -> float | None:
     """The distance that the hyper-parameters and the numbers of the clients' records allow."""
     sizes = [len(own.y) for own in one.records]
-    differing = next(i for i in range(one.n) if one.records[i] is not other.records[i])
+    differing = _differing(one, other)
     return reference.sensitivity({**v, "sizes": [sizes[differing], *sizes[:differing], *sizes[differing + 1 :]]})
 
 

@@ -98,12 +98,11 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     if not pairs:
         case.notes.append("no epsilon of a round was computed: the sensitivity of w is not known in these settings")
         return []
-    furthest = lambda pair: (pair.refutes, pair.distance / pair.allowed)  # noqa: E731
-    far = max(pairs, key=furthest)
+    far = max(pairs, key=_excess)
     usual = [pair for pair in pairs if pair.usual] or pairs  # some may have given no finite numbers
     loud = max(usual, key=lambda pair: round(pair.mu / pair.claimed, 6))
     same = [pair for pair in pairs if pair.path.v is loud.path.v]  # with the same hyper-parameters
-    here = max((pair for pair in same if pair.refutes or pair.usual or pair is loud), key=furthest)
+    here = max((pair for pair in same if pair.refutes or pair.usual or pair is loud), key=_excess)
     unit = case.reference.unit
     spoiled, released = next((fault.name for fault in previous if fault.unaccounted), ""), _released(case, loud.path.v)
     if not spoiled and any(fault.name == UNKNOWN for fault in previous) and bent(case) is not None:
@@ -122,7 +121,13 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         there += ", in a first round, and what later rounds reveal was not tested"
     most = max(pair.distance for pair in same)
     everywhere = here.distance >= most * (1.0 - neighbours.ROUNDING)
-    among = "in all comparisons" if everywhere else "in cohorts of the expected size"
+    among = (
+        "in all comparisons"
+        if everywhere
+        else "in cohorts of the expected size"
+        if unit == "client"
+        else f"if its client has {here.records} records"
+    )
     setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
     case.privacy = {
         "pair": loud.description,
@@ -152,6 +157,11 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     if case.runs:
         found += _audit(case, loud, bool(previous) or bool(found))
     return found
+
+
+def _excess(pair: Pair) -> tuple[bool, float, float]:
+    """How far a pair exceeds the allowed distance; among equals up to rounding, the larger distance is larger."""
+    return pair.refutes, float(f"{pair.distance / pair.allowed:.6g}"), float(f"{pair.distance:.6g}")
 
 
 def _released(case: Case, v: Values) -> float:
