@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,7 +26,7 @@ from dpfl_theory.conform.probes import (
     responses,
 )
 from dpfl_theory.conform.randomness import RecordingGenerator
-from dpfl_theory.conform.references import Player, Reference
+from dpfl_theory.conform.references import Player, Reference, Values
 from dpfl_theory.conform.result import Finding, joined
 from dpfl_theory.conform.settings import SHARES, cohorts, world
 from dpfl_theory.conform.traces import chosen, points_of
@@ -83,6 +84,12 @@ class Case:
         always: also where the algorithm has only this one."""
         known = self.reading is not None and not self.several_readings
         return self.reading.text if known and self.reading and (always or len(self.reference.readings) > 1) else ""
+
+    def setting(self, v: Values) -> str:
+        """Words that tell these hyper-parameters from the others that are tried; empty where there are no others."""
+        symbols = ("noise_multiplier", *v)
+        differs = (one for one in symbols if any(other.get(one) != v.get(one) for other in self.plan.values))
+        return "".join(f" with {symbol} = {v[symbol]:.4g}" for symbol in itertools.islice(differs, 1))
 
     def see(self, probe: Path | Spread) -> ObservedDifference:
         """The function's result on a probe, and its random choices there. It is called once for each probe."""

@@ -295,13 +295,33 @@ def _with_noise(
     of_noise = [x for fault in reference.faults() for x in fault.variants() if fault.role == "noise"]
     of_noise += [fault for fault in unseen() if fault.role != "noise"]
     of_noise += [AGAIN] if reference.unit else []
-    more = (
+    more = [
         candidate(reference, one.reading, (*one.faults, fault))
         for one in silent
         for fault in of_noise
         if compatible((*one.faults, fault))
+    ]
+    found = [one for one in more if explains(one.player, spreads)]
+    return SearchResult(tuple(found or _by_settings(reference, more, spreads)), tuple(silent))
+
+
+def _by_settings(
+    reference: Reference, more: Sequence[Candidate], spreads: Sequence[ObservedDifference]
+) -> list[Candidate]:
+    """The suspects with two faults of the noise, each of which explains some settings alone: the values of some
+    hyper-parameters hide one of them."""
+    settings = {id(one.probe.v): [other for other in spreads if other.probe.v is one.probe.v] for one in spreads}
+    if len(settings) < 2:
+        return []
+    shown = [(one, {key for key, own in settings.items() if explains(one.player, own)}) for one in more]
+    pairs = (
+        (one, (*one.faults, other.faults[-1]))
+        for (one, here), (other, there) in itertools.combinations([pair for pair in shown if pair[1]], 2)
+        if one.reading is other.reading and one.faults[:-1] == other.faults[:-1] and here | there == settings.keys()
     )
-    return SearchResult(tuple(one for one in more if explains(one.player, spreads)), tuple(silent))
+    # AGAIN repeats whole rounds, so that it hides what other faults do in later ones
+    both = [candidate(reference, one.reading, few) for one, few in pairs if AGAIN not in few and compatible(few)]
+    return [one for one in both if explains(one.player, spreads)]
 
 
 def _partly(search: Search) -> SearchResult:

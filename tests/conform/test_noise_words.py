@@ -191,6 +191,40 @@ def test_noise_of_sums_and_prefixes(tree: bool, name: str) -> None:
     assert words[words.index("is") + 1] != words[words.index("and") + 1]  # the numbers show the difference
 
 
+def test_each_setting_may_show_one_of_two_mistakes_in_the_noise() -> None:
+    """A tree of one round has no other nodes that are drawn again, and one tree has no restart."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any,
+        *, lr: Any, server_lr: Any, E: Any, C: Any, restart: Any, z: Any, round_number: Any,
+    ) -> Any:  # fmt: skip
+        base, before = (w, 0.0 * w) if state is None else state
+        total = before + sum(clip(update(w, clients[i], lr, E), C) for i in cohort)
+        nodes = (round_number % restart + 1).bit_count()
+        noise = sum(rng.normal(0.0, z * C, w.shape) for _ in range(nodes))
+        return base + server_lr * (total + noise) / len(cohort), (base, total)
+
+    names, _, _ = answered(round, "dp-ftrl")
+    assert names == ["nodes that are drawn again", "the noise of earlier trees is lost at a restart"]
+
+
+def test_later_noise_is_compared_in_the_setting_that_is_named() -> None:
+    """With one local step the later noise is too small, and with several it depends on the earlier noise."""
+
+    def round(
+        w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: Any, server_lr: Any, E: Any, C: Any, z: Any
+    ) -> Any:
+        sent = sum(clip(update(w, clients[i], lr, E), C) for i in cohort)
+        first, before = (True, 0.0) if state is None else (False, state)
+        noise = rng.normal(0.0, z * C, w.shape) * (1.0 if first or E > 1 else 0.3)
+        return w + server_lr * (sent + noise - (0.5 * before if E > 1 else 0.0)) / len(cohort), noise
+
+    names, _, found = answered(round, "dp-fedavg-mcmahan", cohort=3, sampling="fixed")
+    assert names == ["noise that changes with the rounds"]
+    assert found.faults[0].private
+    assert "later it differs with noise_multiplier = 0.6: it has less fresh noise" in found.faults[0].description
+
+
 def local(weighted: bool) -> Any:
     """Local privacy with noisy messages that are weighted by records; or one noise on the mean."""
 

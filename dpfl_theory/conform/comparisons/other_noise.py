@@ -330,7 +330,9 @@ def _scaled(case: Case, player: Player) -> Finding | None:
 
 
 def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> Finding | None:
-    """Noise that agrees with the algorithm's in the first round and differs later."""
+    """Noise that agrees with the algorithm's in the first round and differs later: in the first setting that shows it,
+    or where privacy is lost."""
+    found = list[Finding]()
     for one in spreads:
         assert isinstance(one.probe, Spread)
         path, expected = one.probe.path, one.probe.outcome(player, one.choices)
@@ -339,7 +341,7 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
         if all(right):
             continue
         if not right[0]:
-            return None
+            break
         k = right.index(False)
         fresh, needed = (_conditional_variance(x, k * d, d) for x in (one.value, expected))
         before = _conditional_variance(one.value, (k - 1) * d, d)
@@ -356,7 +358,10 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
         title = APART if alike else STAYS if stays else CHANGES
         why += "; the algorithm's changes there, and this one does not" if stays else ""
         why += "" if less else "; whether it is accounted for was not tested"
-        said = f"the noise of the first rounds agrees with the algorithm's, but later it differs: {why}"
+        said = (
+            "the noise of the first rounds agrees with the algorithm's, but later it differs"
+            f"{case.setting(path.v)}: {why}"
+        )
         sizes = (
             "given the rounds before, its standard deviation is "
             f"{(fresh / d) ** 0.5:.4g} there, and {(needed / d) ** 0.5:.4g} in the algorithm"
@@ -365,8 +370,8 @@ def _late(case: Case, spreads: Sequence[ObservedDifference], player: Player) -> 
         first = replace(one.probe, path=replace(path, who=path.who[: k + 1]))
         sizes = dependence(first, one.value[within, within], expected[within, within]) if alike else sizes
         seen = f"{one.probe.name}: from round {k + 1} on; {sizes}"
-        return Finding(title, said, seen, case.lines("noise"), private=less, unaccounted=True)
-    return None
+        found.append(Finding(title, said, seen, case.lines("noise"), private=less, unaccounted=True))
+    return max(found, key=lambda one: one.private, default=None)
 
 
 def _conditional_variance(covariance: Array, m: int, d: int) -> float:

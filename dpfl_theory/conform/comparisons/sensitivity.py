@@ -128,7 +128,7 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
         if unit == "client"
         else f"if its client has {here.records} records"
     )
-    setting = "" if len(values) == 1 else f" with noise_multiplier = {loud.path.v['noise_multiplier']:.4g}"
+    setting = case.setting(loud.path.v)
     case.privacy = {
         "pair": loud.description,
         "distance": here.distance,
@@ -159,9 +159,9 @@ def private(case: Case, previous: Sequence[Finding]) -> list[Finding]:
     return found
 
 
-def _excess(pair: Pair) -> tuple[bool, float, float]:
-    """How far a pair exceeds the allowed distance; among equals up to rounding, the larger distance is larger."""
-    return pair.refutes, float(f"{pair.distance / pair.allowed:.6g}"), float(f"{pair.distance:.6g}")
+def _excess(pair: Pair) -> tuple[bool, float]:
+    """How far a pair exceeds the allowed distance, where rounding does not decide between equals."""
+    return pair.refutes, float(f"{pair.distance / pair.allowed:.6g}")
 
 
 def _released(case: Case, v: Values) -> float:
