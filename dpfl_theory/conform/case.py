@@ -301,7 +301,7 @@ class Case:
         return (
             tuple(self.drew[:MOST])
             if role == "noise" and self.drew
-            else tuple(source_location.suspicious(self.ran, role, MOST, len(path.who)))
+            else tuple(source_location.suspicious(self.ran, role, MOST, len(path.who), sum(map(len, path.who))))
         )
 
 
