@@ -226,8 +226,9 @@ def _shift(player: Player, one: World, other: World, path: Path) -> Array:
 
 def compared(case: Case, values: Sequence[dict[str, Any]]) -> list[Pair]:
     """All pairs, with each of these settings; no pair where no privacy is claimed."""
-    player, reference, found = case.subject, case.reference, list[Pair]()
-    algorithm = player_of(reference, case.reading or reference.readings[0])
+    reading = case.reading or case.reference.readings[0]
+    player, reference, found = case.subject, case.reference.with_parts(reading.parts), list[Pair]()
+    algorithm = player_of(case.reference, reading)
     for v in values:
         seed, nothing = None, _nothing(player, reference, v)
         idle = nothing == 0.0 and _idle(player, reference, v)
