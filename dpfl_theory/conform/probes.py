@@ -332,7 +332,8 @@ class Plan:
             rounds = 12 if v.get("p", 1.0) < 1.0 else self.reference.algorithm.compared
             sizes = [r, r + 1, max(1, r - 1)]
             turned = sizes[k % 3 :] + sizes[: k % 3]  # first rounds have cohorts of every size
-            who = cohorts(v, rounds, 100 * self.seed + k, turned)
+            twice = "with-replacement" in self.reference.algorithm.samplings  # others say nothing of a second turn
+            who = cohorts(v, rounds, 100 * self.seed + k, turned, twice)
             on = world(self.reference, v, name, 100 * self.seed + k, first=int(who[0][0]))
             if not self.reference.level:
                 on.name = on.name if name == self._names[-1] else "with gradients of different lengths"

@@ -119,13 +119,13 @@ def world(reference: Reference, v: Values, name: str, seed: int = 0, first: int 
     return World(name, records, start, 11 + len(name))
 
 
-def cohorts(v: Values, rounds: int, seed: int, sizes: Sequence[int] | None = None) -> list[Any]:
+def cohorts(v: Values, rounds: int, seed: int, sizes: Sequence[int] | None = None, twice: bool = False) -> list[Any]:
     """Sorted cohorts of r or of all clients. Where clients are drawn independently, the cohorts have the given sizes in
-    turn."""
-    rng = np.random.default_rng([seed, 17])
+    turn. twice: whether a client may be drawn more than once, where the clients are drawn with replacement."""
+    rng, twice = np.random.default_rng([seed, 17]), twice and v["scheme"] == "with-replacement"
     n, r = int(v["n"]), int(v["r"])
     if v["scheme"] == "full":
         return [np.asarray(np.arange(n))] * rounds
     if v["scheme"] != "poisson" or sizes is None:
         sizes = [r]
-    return [np.sort(rng.choice(n, min(sizes[k % len(sizes)], n), replace=False)) for k in range(rounds)]
+    return [np.sort(rng.choice(n, min(sizes[k % len(sizes)], n), replace=twice)) for k in range(rounds)]

@@ -209,10 +209,8 @@ def missing_noise(case: Case, player: Player) -> list[Finding]:
             if all(_noisy(one, paths, STEP) for one in players) and not _noisy(case.subject, paths, case.plan.step):
                 where = case.lines("noise")
                 # A client that sends zero still takes part, so that its cohort is not empty, and so with a record and
-                # its lot. One that is removed may have been the only one.
-                removed = case.plan.values[0]["relation"] == "add-remove"
-                unaccounted = removed or name == DEPENDS
-                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=unaccounted))
+                # its lot: the epsilon of these stays.
+                found.append(Finding(name, said, paths[0].name, where, private=True, unaccounted=name == DEPENDS))
         except UserFunctionError:  # reported elsewhere, or no fault: 0/0
             continue
     return found

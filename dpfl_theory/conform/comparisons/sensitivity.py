@@ -190,6 +190,7 @@ def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -
             "record that takes part, towards those who see w alone; other data may give more"
         )
     size = " in a cohort of the expected size, and more in a smaller cohort" if alone else ""
+    once = " once" if loud.path.v["scheme"] == "with-replacement" else ""
     share = case.reference.message_multiplier(loud.path.v)
     by_clients = case.reading is not None and case.reading.once != any(x.once for x in case.reference.readings)
     whom = (
@@ -200,7 +201,7 @@ def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -
         whom += f" ({seen}, where each client adds its own noise)"
     return (
         f"with the actual noise, {'that is epsilon =' if exact else 'epsilon is at least'} {epsilon:.4g} at delta = "
-        f"{DELTA:g} for a {unit} that takes part{size}{whom}"
+        f"{DELTA:g} for a {unit} that takes part{once}{size}{whom}"
     )
 
 
