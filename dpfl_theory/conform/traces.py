@@ -140,7 +140,7 @@ def _count_records_once(on: World, found: Sequence[dict[str, Any]]) -> None:
 def _batches(on: World, log: _Log) -> dict[int, list[Batch]]:
     """Each client's batches of records. A function may take a batch in parts: successive calls at one point, with no
     noise in between. They are one batch if they ask for single gradients, or if every call is for one record."""
-    batches: dict[int, list[tuple[Array, Batch]]] = {}
+    batches: dict[int, list[tuple[Call, Batch]]] = {}
     single = _is_single(log)
     last: tuple[Call, int] | None = None
     for call, numbers in zip(log, log.numbers):
@@ -149,20 +149,21 @@ def _batches(on: World, log: _Log) -> dict[int, list[Batch]]:
         own = batches.setdefault(call.client, [])
         parts = last is not None and last[1] == numbers and (single or (last[0].apart and call.apart))
         if parts and last is not None and _one_batch(on, last[0], call, own[-1][1] if own else (), single):
-            own[-1] = own[-1][0], own[-1][1] + call.batch
+            own[-1] = call, own[-1][1] + call.batch
         else:
-            own.append((call.w, call.batch))
+            own.append((call, call.batch))
         last = call, numbers
     return {i: _asked_once(on.records[i], own) for i, own in batches.items()}
 
 
-def _asked_once(records: Records, own: Sequence[tuple[Array, Batch]]) -> list[Batch]:
-    """The batches of a client, with their points, without those that it asked for again at the same point, which the
-    first time would have moved: a function may ask for norms first."""
+def _asked_once(records: Records, own: Sequence[tuple[Call, Batch]]) -> list[Batch]:
+    """The batches of a client, without those of whose records it asked for single gradients again at the same point,
+    which the first time would have moved: a function may ask for norms first."""
     found = [batch for _, batch in own[:1]]
-    for (before, one), (w, two) in itertools.pairwise(own):
-        again = np.array_equal(before, w) and sorted(one) == sorted(two)
-        if not again or not _moves(records, w, two):
+    for (before, one), (now, two) in itertools.pairwise(own):
+        same = np.array_equal(before.w, now.w) and sorted(one) == sorted(two)
+        again = same and before.apart and now.apart
+        if not again or not _moves(records, now.w, two):
             found.append(two)
     return found
 
