@@ -476,16 +476,26 @@ class _Search:
         if key not in self._known:
             found = self._known[key] = list[tuple[Fault, ...]]()
             for early in range(size + 1):
-                sets = before(early)
-                for at, faults in enumerate(sets):
-                    self._least = self.left.rounds - self.left.rounds // (len(sets) - at)  # the others have their share
-                    fewest = self._fewest.get((of, id(faults)), size - early)
-                    if size - early == fewest or (self.more and 0 < fewest == size - early - 1):
-                        few = self._matching(faults, self.kinds[kind], size - early, level(faults))
-                        found += [(*faults, *one) for one in few]
-                        if few:
-                            self._fewest.setdefault((of, id(faults)), size - early)
+                more, known = size - early, dict[Any, list[tuple[Fault, ...]]]()
+                sets = [(one, self._fewest.get((of, id(one)), more)) for one in before(early)]
+                sets = [(one, least) for one, least in sets if more == least or (self.more and 0 < least == more - 1)]
+                alike = [self._first_ends(one) if kind == ROUND and more else id(one) for one, _ in sets]
+                for at, (faults, _) in enumerate(sets):
+                    others = len({*alike[at:]} - known.keys())  # which have their share of the rounds
+                    self._least = self.left.rounds - self.left.rounds // max(others, 1)
+                    if alike[at] in known:
+                        few = [one for one in known[alike[at]] if self._agrees((*faults, *one), level(faults))]
+                    else:
+                        few = known[alike[at]] = self._matching(faults, self.kinds[kind], more, level(faults))
+                    found += [(*faults, *one) for one in few]
+                    if few:
+                        self._fewest.setdefault((of, id(faults)), more)
         return self._known[key]
+
+    def _first_ends(self, faults: tuple[Fault, ...]) -> tuple[bytes, ...]:
+        """w after all first rounds: the same for faults that only differ later, such as momentum that is kept."""
+        player = self.player(faults)
+        return tuple(first.both(player)[0].tobytes() for first in self.firsts)
 
     def first_steps(self, size: int) -> list[tuple[Fault, ...]]:
         """The sets of this size that explain the first local step of all first rounds."""
