@@ -202,13 +202,19 @@ def _server_momentum() -> Fault:
     return with_number(f"w moves by m = b m + step, where step is that of the algorithm: {without}", MOMENTUM, of)
 
 
+DECAYED = "a step size that decays with the rounds"
 RATES = (0.99, 0.998, 0.995, 0.95, 0.9, 0.5)
 """Usual factors of a decaying step size."""
 
 
-def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fault:
+def _decaying(
+    words: str,
+    factor: Callable[[Any, float], Any],
+    usual: tuple[float, ...] = RATES,
+    option: str = "lr_decay=...",
+) -> Fault:
     """A local step size that changes from round to round; ``update`` divides by the same where it divides at all."""
-    without = f"the algorithm has one for all rounds; {DECLARE.format('lr_decay=...')}"
+    without = f"the algorithm has one for all rounds; {DECLARE.format(option)}"
 
     def of(x: float) -> Fault:
         def update(inner: Any, a: Any, o: Any, w: Any, y: Any) -> Any:
@@ -216,13 +222,13 @@ def _decaying(name: str, words: str, factor: Callable[[Any, float], Any]) -> Fau
             return found if a.sign == 1 else found / factor(o, x)
 
         return local_fault(
-            name,
+            DECAYED,
             f"the local step size is multiplied by {words.format(x=f'{x:.6g}')} in round k = 0, 1, ...: {without}",
             rate=Extends(lambda inner, a, o: inner(o) * factor(o, x)),
             update=Extends(update),
         )
 
-    return with_number(f"the local step size is multiplied by {words.format(x='x')}: {without}", RATES, of)
+    return with_number(f"the local step size is multiplied by {words.format(x='x')}: {without}", usual, of)
 
 
 def _own_decay() -> Fault:
@@ -335,9 +341,9 @@ LEFT_OUT = replace(
 )
 
 
-DECAYED = "a step size that decays with the rounds"
 LOCAL_MOMENTUM = {name: _momentum(step, words) for name, words, step in MOMENTA}
-PER_ROUND = _decaying(DECAYED, "{x}^k", lambda o, x: x**o.number)
+PER_ROUND = _decaying("{x}^k", lambda o, x: x**o.number)
+INVERSE = _decaying("1/(1 + {x} k)", lambda o, x: 1 / (1 + x * o.number), (0.1, 0.01, 0.5), "inverse_decay=x")
 VARIATIONS = (
     Variation(
         "weights",
@@ -355,11 +361,12 @@ VARIATIONS = (
         "lr_decay",
         "factor of the local step size from round to round, or 1/(k+1), or 1/sqrt(k+1)",
         {
-            "1/(k+1)": _decaying(DECAYED, "1/(k+1)", lambda o, x: 1 / (o.number + 1)).variants()[0],
-            "1/sqrt(k+1)": _decaying(DECAYED, "1/sqrt(k+1)", lambda o, x: (o.number + 1) ** -0.5).variants()[0],
+            "1/(k+1)": _decaying("1/(k+1)", lambda o, x: 1 / (o.number + 1)).variants()[0],
+            "1/sqrt(k+1)": _decaying("1/sqrt(k+1)", lambda o, x: (o.number + 1) ** -0.5).variants()[0],
         },
         PER_ROUND,
     ),
+    Variation("inverse_decay", "x of a local step size that is multiplied by 1/(1 + x k) in round k", {}, INVERSE),
     Variation("own_lr_decay", "factor of a client's step size after each of its own rounds", {}, _own_decay()),
     Variation("step_decay", "factor of the step size from local step to local step", {}, _within()),
     Variation("server_momentum", "m = b m + average", {}, _server_momentum()),

@@ -157,8 +157,8 @@ def _batches(on: World, log: _Log) -> dict[int, list[Batch]]:
 
 
 def _asked_once(records: Records, own: Sequence[tuple[Call, Batch]]) -> list[Batch]:
-    """The batches of a client, without those of whose records it asked for single gradients again at the same point,
-    which the first time would have moved: a function may ask for norms first."""
+    """The batches of a client, without repeats: a function may ask for single gradients twice at one point, for norms
+    first. Where the first call would have moved the point, the second is no new batch."""
     found = [batch for _, batch in own[:1]]
     for (before, one), (now, two) in itertools.pairwise(own):
         same = np.array_equal(before.w, now.w) and sorted(one) == sorted(two)

@@ -180,9 +180,13 @@ def test_choices_of_the_function_are_observed(round: Round, name: str, option: s
 
 
 def unreliable(
-    decay: float = 0.0, noise: Callable[..., Any] | None = None, epoch_counts: bool = False, **more: float
+    decay: float = 0.0,
+    power: int = 1,
+    noise: Callable[..., Any] | None = None,
+    epoch_counts: bool = False,
+    **more: float,
 ) -> Round:
-    """Members that drop out at random, or take a random number of epochs; and a step size lr/(1 + decay k)."""
+    """Members that drop out at random, or take a random number of epochs; and a step size lr/(1 + decay k^power)."""
 
     def round(
         w: Any,
@@ -200,7 +204,7 @@ def unreliable(
         for i in cohort:
             many = int(rng.integers(1, epochs + 1)) if epoch_counts else epochs
             if epoch_counts or rng.random() >= 0.3:
-                ends.append(descended(w, clients[i], lr / (1.0 + decay * round_number), many, more)[0] - w)
+                ends.append(descended(w, clients[i], lr / (1.0 + decay * round_number**power), many, more)[0] - w)
         added = noise(rng, w.shape) if noise else 0.0
         return (w + server_lr * (np.mean(ends, axis=0) + added) if ends else w), state
 
@@ -212,6 +216,9 @@ def test_random_drop_outs_are_compared_round_by_round() -> None:
     meant = {"variations": {"dropouts": "own"}}
     assert test(unreliable(), TWO, **meant).verdict == "conforms"
     (one,) = test(unreliable(decay=0.1), TWO, **meant).faults
+    assert one.name == "a step size that decays with the rounds"
+    assert test(unreliable(decay=0.3), TWO, variations={"dropouts": "own", "inverse_decay": 0.3}).conforms
+    (one,) = test(unreliable(decay=0.1, power=3), TWO, **meant).faults
     assert one.name == "another round"
     assert "the first round of every path agrees with the algorithm, but not all later rounds" in one.description
     assert test(unreliable(momentum=0.9), TWO, **meant).faults[0].name == MOMENTUM
