@@ -942,6 +942,10 @@ def scaffold(weights: bool = False, at_model: bool = False, own: float = 1.0, de
             {"weights": True, "at_model": True},
             {"weights by numbers of records", "control variates that do not start at zero"},
         ),
+        (
+            {"weights": True, "decay": 0.3},
+            {"weights by numbers of records", "a step size that decays with the rounds"},
+        ),
         ({}, set()),
     ],
 )
@@ -954,7 +958,6 @@ def test_weights_and_beginnings_of_scaffold(given: Any, expected: set[str]) -> N
     "given",
     [
         {"own": 0.9},
-        pytest.param({"decay": 0.3}, marks=MORE),
         pytest.param({"own": 0.6, "decay": 0.1}, marks=MORE),
     ],
 )
