@@ -90,6 +90,75 @@ def started_again(
     return w + server_lr * (1 - beta1) * delta / (np.sqrt(v) + tau), state
 
 
+def by_batches(w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, server_lr: float, K: int) -> Any:
+    """SCAFFOLD with local momentum, without K in the control variates, and with c by the cohort."""
+    c, own = (np.zeros(6), np.zeros((len(clients), 6))) if state is None else (state[0], state[1].copy())
+    step, moved = np.zeros(6), np.zeros(6)
+    for i in cohort:
+        y, v = w.copy(), np.zeros(6)
+        for _ in range(K):
+            v = 0.9 * v + clients[i].gradient(y)
+            y = y - lr * (v + c - own[i])
+        change = (w - y) / lr - c
+        own[i] += change
+        step, moved = step + (y - w) / len(cohort), moved + change / len(cohort)
+    return w + server_lr * step, (c + moved, own)
+
+
+def last_average(
+    w: Any,
+    state: Any,
+    clients: Any,
+    cohort: Any,
+    rng: Any,
+    *,
+    lr: float,
+    epochs: int,
+    server_lr: float,
+    beta1: float,
+    beta2: float,
+    tau: float,
+) -> Any:
+    """A server that stores the average in place of the first moment."""
+    before, v = (0.0 * w, 0.0 * w + tau**2) if state is None else state
+    delta = np.mean([descended(w, clients[i], lr, epochs, np.zeros_like, 0.0, 0.0) for i in cohort], axis=0) - w
+    v = beta2 * v + (1 - beta2) * delta**2
+    return w + server_lr * (beta1 * before + (1 - beta1) * delta) / (np.sqrt(v) + tau), (delta, v)
+
+
+def adaptive(linear: bool, rest: bool) -> Any:
+    """Adaptive clipping: a threshold times 1 - eta_C (b - gamma), and what is cut off is added later."""
+
+    def round(
+        w: Any,
+        state: Any,
+        clients: Any,
+        cohort: Any,
+        rng: Any,
+        *,
+        lr: float,
+        server_lr: float,
+        epochs: int,
+        clip_norm: float,
+        quantile: float,
+        clip_lr: float,
+        z: float,
+        sigma_b: float,
+        r: float,
+    ) -> Any:
+        C, kept = (clip_norm, np.zeros(6)) if state is None else state
+        ups = [descended(w, clients[i], lr, epochs, np.zeros_like, 0.0, 0.0) - w for i in cohort]
+        cut = [u * min(1.0, C / max(float(np.linalg.norm(u)), 1e-300)) for u in ups]
+        noise = (z**-2 - (2 * sigma_b) ** -2) ** -0.5 * C
+        total = sum(cut, np.zeros(6)) + rng.normal(0.0, noise, 6) + (kept if rest else 0.0)
+        inside = sum(float(np.linalg.norm(u) <= C) - 0.5 for u in ups) + rng.normal(0.0, sigma_b)
+        off = clip_lr * (inside / r + 0.5 - quantile)
+        after = C * (1.0 - off if linear else np.exp(-off))
+        return w + server_lr * total / r, (after, sum((u - x for u, x in zip(ups, cut)), np.zeros(6)))
+
+    return round
+
+
 def lots(
     w: Any, state: Any, clients: Any, cohort: Any, rng: Any, *, lr: float, C: float, z: float, sample_rate: float
 ) -> Any:
@@ -120,6 +189,19 @@ SHIPPED: list[tuple[Any, str, set[str]]] = [
     (uphill(lambda u: np.where(np.arange(6) < 2, u, 0.0)), "fedavg-mcmahan", {"a layer is not averaged"}),
     (added_up, "fedavg-mcmahan", {"gradients add up over the local steps"}),
     (started_again, "fedadam", {"the server's optimizer starts again in each round", MOMENTUM}),
+    (
+        by_batches,
+        "scaffold",
+        {
+            "control variate without the number of local steps",
+            "server's control variate over the cohort",
+            MOMENTUM,
+        },
+    ),
+    (last_average, "fedadam", {"a first moment that does not accumulate"}),
+    (adaptive(False, False), "dp-fedavg-adaptive", set()),
+    (adaptive(True, False), "dp-fedavg-adaptive", {"a linear update of the threshold"}),
+    (adaptive(False, True), "dp-fedavg-adaptive", {"what clipping cuts off is added in the next round"}),
     (lots, "dp-sgd", {"sigma where the multiplier was meant"}),
 ]
 
