@@ -41,6 +41,8 @@ SEEDS = 40
 """Number of seeds that are tried until a coin comes up twice, or the same members take part."""
 LOTS = 40
 """Number of seeds that are tried until a lot is empty. Where a lot has one record on average, one in three is."""
+SHAPES = {"beta", "chisquare", "exponential", "gamma", "rayleigh", "standard_exponential", "standard_gamma"}
+"""Methods of a generator that make parts of noise, and choose neither clients nor records."""
 SEEN, DROWNED = 4, 1e-5
 """How many numbers of the noise are moved in both directions, and the relative difference from which rounding hides the
 effect."""
@@ -232,6 +234,10 @@ class Case:
         """The reason why the noise cannot be silenced, if so: two runs with silent noise differ, or w is rounded."""
         path = self.plan.paths[0]
         one, two = (probe_without_noise(self.subject, path.world, path.v, path.who).w for _ in range(2))
+        rng = RecordingGenerator(path.world.seed).use_means()
+        play(self.subject, path.world, path.v, path.who[:1], rng)
+        if self.reference.unit and (drawn := sorted(rng.others & SHAPES)):
+            return f"some of the noise comes from {' and '.join(f'rng.{name}' for name in drawn)}"
         if not np.array_equal(one, two, equal_nan=True):
             return (
                 "two runs with the same rng differ (noise comes from elsewhere, or the function keeps something "

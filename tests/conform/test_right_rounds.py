@@ -341,3 +341,21 @@ def test_declared_choices_beside_noise_are_no_other_randomness(option: str) -> N
     meant = {option: "own"}
     assert conform(of(1.0), "dp-fedavg-two-sided", runs=400, variations=meant).conforms
     assert not conform(of(1.3), "dp-fedavg-two-sided", runs=0, variations=meant).conforms
+
+
+def test_a_gaussian_by_its_radius_and_direction() -> None:
+    """Its radius comes from a chi-square number, which is not recorded: samples are compared. Errs with probability
+    1e-6."""
+
+    def of(factor: float) -> Round:
+        def draw(rng: Any, state: Any) -> Any:
+            direction = rng.standard_normal(6)
+            length = float(np.linalg.norm(direction))
+            return factor * rng.chisquare(6) ** 0.5 * direction / (length or 1.0)
+
+        return two_sided(draw, lambda rng, state: state)
+
+    found = conform(of(1.0), "dp-fedavg-two-sided", runs=400)
+    assert found.conforms
+    assert "some of the noise comes from rng.chisquare" in found.notes[0]
+    assert not conform(of(1.3), "dp-fedavg-two-sided", runs=400).conforms
