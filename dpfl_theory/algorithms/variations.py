@@ -132,8 +132,8 @@ def _adaptive(name: str, step: Callable[[Any, Any, int, Any], tuple[Any, Any]], 
 
     def optimizer(a: Any, o: Any, i: Any) -> Any:
         def moved(memory: Any, g: Any) -> tuple[Any, Any]:
-            before, t = (o.zero, 0) if memory is None else memory
-            after, by = step(o, before, t + 1, g)
+            before, t = (o.zero, 1) if memory is None else memory
+            after, by = step(o, before, t, g)
             return (after, t + 1), by
 
         return remembering(moved)

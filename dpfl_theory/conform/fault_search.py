@@ -479,14 +479,14 @@ class _Search:
                 more, known = size - early, dict[Any, list[tuple[Fault, ...]]]()
                 sets = [(one, self._fewest.get((of, id(one)), more)) for one in before(early)]
                 sets = [(one, least) for one, least in sets if more == least or (self.more and 0 < least == more - 1)]
-                alike = [self._first_ends(one) if kind == ROUND and more else id(one) for one, _ in sets]
+                groups = [self._first_ends(one) if kind == ROUND and more else id(one) for one, _ in sets]
                 for at, (faults, _) in enumerate(sets):
-                    others = len({*alike[at:]} - known.keys())  # which have their share of the rounds
+                    others = len({*groups[at:]} - known.keys())  # which have their share of the rounds
                     self._least = self.left.rounds - self.left.rounds // max(others, 1)
-                    if alike[at] in known:
-                        few = [one for one in known[alike[at]] if self._agrees((*faults, *one), level(faults))]
+                    if groups[at] in known:
+                        few = [one for one in known[groups[at]] if self._agrees((*faults, *one), level(faults))]
                     else:
-                        few = known[alike[at]] = self._matching(faults, self.kinds[kind], more, level(faults))
+                        few = known[groups[at]] = self._matching(faults, self.kinds[kind], more, level(faults))
                     found += [(*faults, *one) for one in few]
                     if few:
                         self._fewest.setdefault((of, id(faults)), more)

@@ -192,10 +192,8 @@ def _actual(case: Case, epsilon: float, loud: Pair, alone: bool, within: bool) -
     size = " in a cohort of the expected size, and more in a smaller cohort" if alone else ""
     once = " once" if loud.path.v["scheme"] == "with-replacement" else ""
     share = case.reference.message_multiplier(loud.path.v)
-    by_clients = case.reading is not None and case.reading.once != any(x.once for x in case.reference.readings)
-    whom = (
-        ", towards those who see w alone" if share or case.reference.algorithm.noise_in_messages or by_clients else ""
-    )
+    of_messages = case.reference.algorithm.noise_in_messages or _is_of_clients(case)
+    whom = ", towards those who see w alone" if share or of_messages else ""
     if share and not faults:
         seen = f"{_epsilon(loud.claimed / share, DELTA):.4g} towards those who see its message"
         whom += f" ({seen}, where each client adds its own noise)"
